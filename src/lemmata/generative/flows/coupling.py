@@ -23,9 +23,9 @@ class CouplingConfig:
 
     widths: tuple[int, ...] = (64, 64)
     """Units of each hidden layer of a layer's network."""
-    activation: str = "relu"
-    """Activation of that network."""
-    max_log_scale: float = 3.0
+    activation: str = "silu"
+    """Activation of that network; with smooth ones densities are smooth, and learnt in fewer steps."""
+    max_log_scale: float = 2.0
     """Bound of |s|, up to which a layer may stretch and shrink alike; inf for none."""
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@ r"""Discrete data for continuous densities: uniform noise inside each level, and
 import math
 
 import torch
-from jaxtyping import Num
+from jaxtyping import Float, Num
 from torch import Generator, Tensor, nn
 
 from lemmata import validate
@@ -24,7 +24,7 @@ def bits_per_dimension(log_prob: Tensor, dimensions: int) -> Tensor:
     return -log_prob / (validate.count("dimensions", dimensions) * math.log(2))
 
 
-@system("dequantize", title="Uniform dequantisation", kind="transform")
+@system("dequantize", title="Uniform dequantisation", kind="module", example="Dequantize(8)(torch.rand(4, 3))")
 class Dequantize(nn.Module):
     r"""Levels $0,\dots,L-1$ as numbers of $[0,1)$, with uniform noise in the gaps between them.
 
@@ -38,7 +38,6 @@ class Dequantize(nn.Module):
     Shapes:
         x: (batch, ...) levels, integers or whole floats    returns: u of that shape, log_det (batch,)
 
-    Claims: flow.change_of_variables
     Source: L. Theis, A. van den Oord and M. Bethge, A note on the evaluation of generative models (2016).
 
     >>> u, log_det = Dequantize(256).inverse(torch.tensor([[0, 128, 255]]))
@@ -50,8 +49,10 @@ class Dequantize(nn.Module):
         super().__init__()
         self.levels = validate.count("levels", levels, least=2)
 
-    def forward(self, u: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, u: Float[Tensor, "batch ..."]) -> tuple[Tensor, Tensor]:
         """The level of each number, as a float; those outside of [0, 1) get the nearest."""
+        if not validate.tensor("u", u).is_floating_point() or u.ndim < 2:
+            raise ValueError(f"u must be (batch, ...) floating-point numbers, got {u.dtype} of {tuple(u.shape)}")
         x = (u * self.levels).floor().clamp(0, self.levels - 1)
         return x, self._log_det(x)
 

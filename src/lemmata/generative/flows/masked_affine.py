@@ -139,7 +139,6 @@ class MaskedAutoregressiveFlow(Flow):
     Shapes:
         x: (batch, features)    log_prob: (batch,)    sample: (n, features)
 
-    Claims: flow.ar_triangular
     Source: G. Papamakarios, T. Pavlakou and I. Murray 2017.
     Differs: no batch normalisation.
 

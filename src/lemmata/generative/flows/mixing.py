@@ -71,8 +71,8 @@ class InvertibleConvolution(Transform):
     $$ x = Wz, \quad W = PL(U + \mathrm{diag}(\sigma\odot e^{s})), \qquad \log|\det| = \text{pixels}\cdot\sum_j s_j $$
 
     $L$ has ones on its diagonal, $U$ zeros; $P$ is a fixed permutation and $\sigma$ fixed signs, those of the random
-    rotation that the matrix begins as, to within a thousandth. The determinant costs a sum instead of an elimination, and the way back two
-    triangular systems.
+    rotation that the matrix begins as, to within a thousandth. The determinant costs a sum instead of an elimination,
+    and the way back two triangular systems.
 
     Shapes:
         z: (batch, features) or (batch, features, ...), such as pixels    returns: x of that shape, log_det (batch,)

@@ -45,7 +45,7 @@ class RealNVP(Flow):
     Shapes:
         x: (batch, features), at least 2    log_prob: (batch,)    sample: (n, features)
 
-    Claims: flow.system, flow.coupling
+    Claims: flow.system
     Source: L. Dinh, J. Sohl-Dickstein and S. Bengio, Density estimation using Real NVP (2017).
     Differs: for vectors; halves instead of checkerboards, no batch normalisation.
 
