@@ -43,10 +43,9 @@ class LearnedRates(nn.Module):
         self, parameters: int, lr: float = 0.1, device: torch.device | None = None, dtype: torch.dtype | None = None
     ) -> None:
         super().__init__()
-        start = torch.full(
-            (validate.count("parameters", parameters),), validate.positive("lr", lr), dtype=torch.float64
-        )
-        self.log_rates = nn.Parameter(start.log().to(device, dtype or torch.get_default_dtype()))
+        size = (validate.count("parameters", parameters),)
+        start = torch.full(size, math.log(validate.positive("lr", lr)), device=device, dtype=dtype)
+        self.log_rates = nn.Parameter(start)
 
     def forward(
         self, gradient: Float[Tensor, "batch parameters"], state: None = None
