@@ -29,7 +29,7 @@ def with_gradients(model, x):
 def descend(model, x):
     """To where L-BFGS finds no way down."""
     optimizer = torch.optim.LBFGS(
-        model.parameters(), max_iter=400, tolerance_grad=1e-8, tolerance_change=0, history_size=20,
+        model.parameters(), max_iter=1000, max_eval=5000, tolerance_grad=1e-8, tolerance_change=0, history_size=20,
         line_search_fn="strong_wolfe",
     )  # fmt: skip
 
@@ -202,6 +202,7 @@ def saddles_but_for_the_first_axes(draw, minimum=the_first, ratio=0.7, undo=undo
     """All ten critical points with two of five axes, others that Newton's steps find, and where descent ends."""
     x, axes = points_of(draw, torch.tensor([8.0, 4.0, 4 * ratio, 2.0, 1.0]).double())
     sets = list(itertools.combinations(range(5), 2))
+    projections = torch.stack([axes[list(chosen)].T @ axes[list(chosen)] for chosen in sets])
     slopes, lowest, losses, mixed, far = [], [], [], [], []
     for chosen in sets:
         some, first, second = axes[list(chosen)], stretched(draw, 2), stretched(draw, 2)
@@ -214,8 +215,8 @@ def saddles_but_for_the_first_axes(draw, minimum=the_first, ratio=0.7, undo=undo
         found, slope = critical_point_near(
             with_matrices(some + 0.03 * draw.normal(2, 5), some.T + 0.03 * draw.normal(5, 2)), x
         )
-        if slope < 1e-9:
-            far.append((found.matrix.detach() - some.T @ some).abs().max())
+        if slope < 1e-9 and torch.linalg.svdvals(found.matrix.detach())[1] > 0.1:  # it may have lost its rank
+            far.append((found.matrix.detach() - projections).abs().amax((1, 2)).min())
     ends = [minimised(draw, x, 2).loss(x).detach() for _ in range(2)]
     return all_of(
         close(torch.stack(slopes), torch.zeros(10).double(), scale=8.0, ulps=1e4),
