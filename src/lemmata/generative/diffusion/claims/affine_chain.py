@@ -75,10 +75,10 @@ class AffineChain:
         """Divergence of the last state from pure noise."""
         return (self.expected_square(self.row(**{f"x{self.T}": 1.0})) - 1 - torch.log(self.noise[-1])) / 2
 
-    def sum_of_terms(self, wanted, missing=0):
+    def sum_of_terms(self, wanted, missing=0, weight=1.0):
         """The bound as a likelihood, a divergence of each step but so many of the last, and that of the noise."""
         middle = [self.divergence(wanted, t) for t in range(2, self.T + 1 - missing)]
-        return self.expected_log(1) - sum(middle) - self.prior()
+        return self.expected_log(1) - weight * sum(middle) - self.prior()
 
     def log_likelihood(self):
         """Of the data under the reverse chain itself, whose marginals are normal."""

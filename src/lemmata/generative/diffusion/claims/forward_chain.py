@@ -205,11 +205,19 @@ def posterior_variance(rate, smaller):
     return smaller
 
 
+def with_parentheses(signal, rate):
+    return (1 - signal) * rate
+
+
+def without_parentheses(signal, rate):
+    return 1 - signal * rate
+
+
 @claim("ddpm.posterior")
 @lie("the factor of the data has the posterior's variance for beta", printed="000/1", rate_of=posterior_variance)
 @lie("the root covers beta as well", printed="001/2", root=0.5)
-@lie("the parentheses around 1 - alpha-bar are missing", printed="001/3", ones=0.0)
-def the_step_before(draw, rate_of=posterior_rate, root=1.0, ones=1.0, of=posterior):
+@lie("the parentheses around 1 - alpha-bar are missing", printed="001/3", over=without_parentheses)
+def the_step_before(draw, rate_of=posterior_rate, root=1.0, over=with_parentheses, of=posterior):
     """Rates from a millionth to 0.9: mean and variance against a normal law conditioned in exact fractions."""
     steps, rates = random_steps(draw, 24, least=1e-6, most=0.9)
     signal, noise = signal_of(rates), steps.noise
@@ -221,8 +229,7 @@ def the_step_before(draw, rate_of=posterior_rate, root=1.0, ones=1.0, of=posteri
         smaller = noise[t - 1] / noise[t] * rate
         printed = (signal[t - 1].sqrt() * rate_of(rate, smaller) ** root / noise[t]) * x0
         printed = printed + noise[t - 1] * (1 - rate).sqrt() / noise[t] * x_t
-        spread = (1 - signal[t - 1] * rate) / noise[t] * (1 - ones) + ones * smaller
-        stated += [*printed[0], spread]
+        stated += [*printed[0], over(signal[t - 1], rate) / noise[t]]
         wanted += [*mean[0], torch.tensor(variance, dtype=torch.float64)]
         evidence.append(
             close(torch.cat([found.mean[0], found.variance.reshape(1)]), torch.stack(wanted[-4:]), ulps=1e4)
