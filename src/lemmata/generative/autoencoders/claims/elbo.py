@@ -95,14 +95,14 @@ def integral(vae, x, weighed, evidence, spread, reach=9.0, points=181):
     """By the trapezoid rule, over codes in a square: (examples,)."""
     line = torch.linspace(-reach, reach, points, dtype=torch.float64)
     z = torch.cartesian_prod(*[line] * vae.latents).reshape(-1, vae.latents)
-    prior = distributions.Normal(0.0, spread).log_prob(z).sum(-1).exp()[:, None].expand(-1, len(x))
+    prior = distributions.Normal(z.new_zeros(()), z.new_tensor(spread).sqrt()).log_prob(z).sum(-1).exp()[:, None].expand(-1, len(x))
     likely = vae.log_likelihood(x, z[:, None].expand(-1, len(x), -1)).exp()  # (codes, examples)
     return (weighed(prior, evidence) * likely).sum(0) * float(line[1] - line[0]) ** vae.latents
 
 
 @claim("vae.marginal")
 @lie("weighted by the density of x", printed="004/1", weighed=by_evidence)
-@lie("codes of another variance", spread=1.2)
+@lie("codes of another variance", spread=1.5)
 @torch.no_grad()
 def the_evidence_is_an_integral_over_codes(draw, weighed=by_prior, spread=1.0):
     """A linear decoder against its Gaussian density; one of tanh units against weighted draws of a broad q."""

@@ -250,12 +250,12 @@ def without_noise(vae, n, generator):
 @lie("codes of deviation 5 do as well", sampled=from_wide_codes)
 @lie("the code in the middle does as well", sampled=from_the_middle)
 @lie("the decoder's mean is a sample", sampled=without_noise)
-@lie("codes have another variance", spread=1.3)
+@lie("codes have another variance", spread=1.7)
 @torch.no_grad()
 def codes_are_drawn_and_decoded(draw, sampled=from_the_prior, spread=1.0):
     """The law of a linear model's samples; digits beside held-out ones, against independent pixels."""
     model, direction, generator = drawn_linear(draw, latents=2), draw.unit(len(AXES)), draw.generator
-    variance = spread**2 * (model.weight.T @ direction).square().sum() + NOISE
+    variance = spread * (model.weight.T @ direction).square().sum() + NOISE
     normal = distributions.Normal(model.bias @ direction, variance.sqrt())
     law = law_is(lambda n: sampled(model, n, generator) @ direction, normal.cdf, effect=0.02)
     network, held_out = draw.trained(small_network, learn_digits), binary_digits("test")
