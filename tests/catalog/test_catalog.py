@@ -331,7 +331,7 @@ def test_a_file_that_is_no_python_is_told_and_the_others_are_read(package, text,
 
 
 OTHER = '\n\n@system("other", title="Other", kind="module")\nclass Other:\n    pass\n'
-SYSTEM_KINDS = "module, optimizer, estimator, function, sampler, memory"
+SYSTEM_KINDS = "module, optimizer, estimator, function, sampler, memory, strategy"
 
 
 @pytest.mark.parametrize(

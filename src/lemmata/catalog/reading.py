@@ -11,7 +11,7 @@ from lemmata.catalog.statements import COSTS, ID
 
 __all__ = ["promised", "read_claims", "read_systems"]
 
-SYSTEM_KINDS = "module optimizer estimator function sampler memory".split()
+SYSTEM_KINDS = "module optimizer estimator function sampler memory strategy".split()
 
 
 def read_claims(path: Path, module: str, problems: list[str]) -> Iterator[ClaimEntry]:

@@ -104,7 +104,7 @@ def _k_center(points: Tensor, size: int) -> Tensor:
     return torch.stack(chosen)
 
 
-@system("reservoir", title="Reservoir of a stream", kind="object")
+@system("reservoir", title="Reservoir of a stream", kind="estimator")
 class Reservoir:
     r"""A sample of fixed size from a stream of unknown length: at any moment all that passed are equally likely in it.
 

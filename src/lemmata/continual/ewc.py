@@ -53,7 +53,7 @@ class EWCConfig:
             validate.fraction("decay", self.decay, most=1)
 
 
-@system("ewc", title="Elastic weight consolidation", kind="object")
+@system("ewc", title="Elastic weight consolidation", kind="strategy")
 class EWC(Strategy):
     r"""The loss of a new task, with a spring on each parameter as stiff as it is important for the old ones.
 

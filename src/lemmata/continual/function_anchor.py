@@ -37,7 +37,7 @@ def kl_of_logits(old: Float[Tensor, "batch classes"], new: Float[Tensor, "batch 
     return (before.exp() * (before - after).masked_fill(before == float("-inf"), 0.0)).sum(1)
 
 
-@system("function_anchor", title="Function anchor", kind="object")
+@system("function_anchor", title="Function anchor", kind="strategy")
 class FunctionAnchor(Strategy):
     r"""The loss of a new task, and the divergence of today's answers to old inputs from those of then.
 

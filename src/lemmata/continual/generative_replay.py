@@ -27,7 +27,7 @@ class Sampler(Protocol):
     def load_state_dict(self, state: Any) -> Any: ...
 
 
-@system("generative_replay", title="Generative replay", kind="object")
+@system("generative_replay", title="Generative replay", kind="strategy")
 class GenerativeReplay(Strategy):
     r"""Rehearsal without old data: samples of a generative model of each old task, labelled by the network of then.
 

@@ -36,7 +36,7 @@ class GradientProjectionConfig:
         validate.count("size", self.size)
 
 
-@system("gradient_projection", title="Gradient projection", kind="object")
+@system("gradient_projection", title="Gradient projection", kind="strategy")
 class GradientProjection(Strategy):
     r"""Each layer's weights change only where no old activation notices it.
 

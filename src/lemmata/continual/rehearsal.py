@@ -31,7 +31,7 @@ class RehearsalConfig:
         validate.one_of("choice", self.choice, CHOICES)
 
 
-@system("rehearsal", title="Rehearsal from a buffer", kind="object")
+@system("rehearsal", title="Rehearsal from a buffer", kind="strategy")
 class Rehearsal(Strategy):
     r"""The mean of the losses of all tasks so far, those of earlier ones estimated from the examples that were kept.
 

@@ -15,7 +15,7 @@ from lemmata.marks import system
 __all__ = ["Strategy"]
 
 
-@system("sequential_training", title="Plain sequential training", kind="object")
+@system("sequential_training", title="Plain sequential training", kind="strategy")
 class Strategy:
     r"""Plain training on one task after the other, which forgets; and what every other strategy begins with.
 

@@ -109,7 +109,7 @@ class MaskedMLP(nn.Module):
         return self.layers(x.flatten(1))  # (batch, outputs)
 
 
-@system("task_masks", title="Subnetworks that do not overlap", kind="object")
+@system("task_masks", title="Subnetworks that do not overlap", kind="strategy")
 class TaskMasks(Strategy):
     r"""Plain training of a network with `TaskMask` layers, each task on its own units; the task must be told.
 

@@ -27,7 +27,7 @@ class Task:
     classes: tuple[int, ...]
 
 
-@system("task_stream", title="Stream of tasks", kind="object")
+@system("task_stream", title="Stream of tasks", kind="function")
 @dataclass(frozen=True)
 class TaskStream(Sequence[Task]):
     r"""Tasks in the order of their arrival, and the scenario by which they are judged.

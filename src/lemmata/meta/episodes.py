@@ -14,7 +14,7 @@ from lemmata.marks import system
 __all__ = ["Episodes"]
 
 
-@system("episodes", title="Episodes of few-shot classification", kind="object")
+@system("episodes", title="Episodes of few-shot classification", kind="function")
 class Episodes(Dataset[dict[str, Tensor]]):
     r"""As many tasks as wanted: N classes at random, K examples of each to learn from, others of each to be judged by.
 
