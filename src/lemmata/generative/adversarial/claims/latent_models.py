@@ -6,9 +6,15 @@ import sympy
 import torch
 from torch import Tensor, nn
 
+from lemmata.data.registry import load
+from lemmata.feedforward.mlp import MLP
 from lemmata.foundations.information.discrete import jensen_shannon
-from lemmata.generative.autoencoders.latent_penalty import AdversarialAutoencoder
-from lemmata.judge import all_of, at_least, at_most, claim, close, lie, symbolic
+from lemmata.generative.adversarial.gan_losses import discriminator_loss
+from lemmata.generative.autoencoders.claims.latent_prior import WEIGHTS, squared_error, trained_autoencoder
+from lemmata.generative.autoencoders.latent_penalty import AdversarialAutoencoder, WassersteinAutoencoder
+from lemmata.judge import all_of, at_least, at_most, claim, close, lie, reaches, symbolic
+from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.transport import optimal_transport, w1_distance
 
 
 def table_model(draw, size, model=AdversarialAutoencoder, **settings):
@@ -124,4 +130,91 @@ def the_best_critic_measures_the_divergence(
         close(torch.cat(answers), 0.0, within=1e-5),
         at_least(torch.stack(reached), -2 * math.log(2), attained=True, ulps=1e4, detail="equal laws reach it"),
         at_most(torch.stack(others), torch.stack(reached), ulps=1e4, detail="any other critic"),
+    )
+
+
+# --- What training on digits brings ---
+
+
+def right_answers(draw, model) -> float:
+    """Of a critic trained anew on codes and draws of the prior: how often it is right on held-out codes and others."""
+    data, critic = load("digits"), MLP(2, 1, widths=(64, 64))
+    codes, held_out = (model.encode(part.x).detach() for part in (data.train, data.test))
+    optimizer = torch.optim.Adam(critic.parameters(), lr=3e-3)
+    for _ in range(300):
+        optimizer.zero_grad()
+        discriminator_loss(critic(draw.normal(*codes.shape).float()), critic(codes)).backward()
+        optimizer.step()
+    right = [critic(held_out) < 0, critic(draw.normal(4000, 2).float()) > 0]
+    return float(sum(each.double().mean() for each in right) / 2)
+
+
+@claim("aae.system")
+@lie("without the critic the codes follow the prior as well", factor=0.0)
+@lie("draws half as wide are decoded to data as well", spread=0.5)
+def codes_follow_the_prior_and_decode_to_digits(draw, factor=1.0, spread=1.0):
+    """Digits in two numbers, with and without a critic: a new critic's answers, errors, decoded draws of the prior."""
+    x, latent = load("digits").test.x, draw.normal(1000, 2).float()
+    plain = trained_autoencoder(draw, "adversarial", 0.0)
+    drawn = trained_autoencoder(draw, "adversarial", factor * WEIGHTS["adversarial"])
+    far = [energy_distance(each, x.flatten(1)) for each in (drawn.decode(spread * latent), drawn(x).flatten(1))]
+    return all_of(
+        reaches(right_answers(draw, drawn), 0.65, at_most=True, detail="right answers of a new critic"),
+        reaches(right_answers(draw, plain), 0.75, detail="right answers about a plain autoencoder"),
+        reaches(squared_error(drawn, x) / squared_error(plain, x), 1.5, at_most=True, detail="times the error"),
+        reaches(
+            float(far[0] / far[1]), 1.5, at_most=True, detail="energy distance of decoded draws over reconstructions"
+        ),
+    )
+
+
+class PrintedTerms(WassersteinAutoencoder):
+    """Twice the critic of codes, without the logarithm of that of the prior."""
+
+    def penalty(self, codes, prior):
+        return 2 * self.critic(codes).mean() - self.critic(prior).log().mean()
+
+
+class CodesAlone(WassersteinAutoencoder):
+    """The prior's term is left out, which does not depend on the encoder."""
+
+    def penalty(self, codes, prior):
+        return self.critic(codes).mean()
+
+
+class SteepestCritic(nn.Module):
+    """The 1-Lipschitz function with these values at these points, plus a constant, which is immaterial."""
+
+    def __init__(self, points, values, constant=10.0):
+        super().__init__()
+        self.points, self.values, self.constant = points, values, constant
+
+    def forward(self, codes):
+        return self.constant + (torch.cdist(codes, self.points) + self.values).amin(1, keepdim=True)
+
+
+@claim("wasserstein.waae")
+@lie("twice the critic of codes, less the logarithm of that of the prior", printed="004/1", model=PrintedTerms)
+@lie("the critic's mean over codes alone", model=CodesAlone)
+@lie("twice the distance", times=2.0)
+@lie("without the critic the codes follow the prior as well", factor=0.0)
+def a_critic_of_slope_one_brings_codes_to_the_prior(draw, times=1.0, factor=1.0, model=WassersteinAutoencoder):
+    """The value at the best critic for several weights, and for equal codes; W1 of held-out codes of digits."""
+    values, expected = [], []
+    for weight, equal in ((0.0, False), (0.3, False), (20.0, False), (1.0, True)):
+        found = model(5, code=2, widths=(4,), penalty_weight=weight, dtype=torch.float64)
+        x = draw.normal(8, 5)
+        codes = found.encode(x).detach()
+        prior = codes.flip(0) if equal else draw.normal(6, 2)
+        best = optimal_transport(codes, prior)
+        found.critic = SteepestCritic(prior, best.critic_y)
+        values.append(found.objective(x, prior))
+        expected.append((found(x) - x).square().sum(1).mean() + times * weight * w1_distance(codes, prior))
+    x, prior = load("digits").test.x, draw.normal(359, 2).float()
+    plain, drawn = (trained_autoencoder(draw, "wasserstein", f * WEIGHTS["wasserstein"]) for f in (0.0, factor))
+    far = [float(w1_distance(each.encode(x).detach(), prior)) for each in (plain, drawn)]
+    return all_of(
+        close(torch.stack(values), torch.stack(expected), within=1e-6),
+        reaches(far[0] / far[1], 3.0, detail="times nearer to the prior"),
+        reaches(squared_error(drawn, x) / squared_error(plain, x), 2.0, at_most=True, detail="times the error"),
     )
