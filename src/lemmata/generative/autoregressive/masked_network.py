@@ -51,7 +51,7 @@ class MADEConfig:
     """Orders of the coordinates, which share the weights: the model is the equal mixture of all of them."""
     activation: str = "relu"
     """Activation of the hidden layers."""
-    seed: int = 0
+    order_seed: int = 0
     """Seed of all orders but the first, which is that of the data."""
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class MADEConfig:
             validate.count("widths", width)
         validate.count("orders", self.orders)
         known_activation(self.activation)  # says which are known, if it is not among them
-        validate.count("seed", self.seed, least=0)
+        validate.count("order_seed", self.order_seed, least=0)
 
 
 @system(
@@ -103,7 +103,7 @@ class MADE(nn.Module):
         widths: Sequence[int] = MADEConfig.widths,
         orders: int = MADEConfig.orders,
         activation: str = MADEConfig.activation,
-        seed: int = MADEConfig.seed,
+        order_seed: int = MADEConfig.order_seed,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -113,7 +113,7 @@ class MADE(nn.Module):
         place = {"device": device, "dtype": dtype}
         sizes = [inputs, *self.config.widths, inputs]
         self.layers = nn.ModuleList(nn.Linear(a, b, **place) for a, b in pairwise(sizes))
-        drawn = torch.Generator().manual_seed(seed)
+        drawn = torch.Generator().manual_seed(order_seed)
         order = [torch.arange(inputs), *(torch.randperm(inputs, generator=drawn) for _ in range(orders - 1))]
         self.register_buffer("order", torch.stack(order).to(device))  # (orders, inputs)
         for number, masks in enumerate(zip(*(autoregressive_masks(o, widths) for o in order), strict=True)):
