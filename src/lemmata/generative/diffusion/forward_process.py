@@ -80,7 +80,7 @@ def posterior(
     Kernel(mean=tensor([[1.]]), variance=tensor(0., dtype=torch.float64))
     """
     t = checked_times("t", t, steps, least=1)
-    to = t - 1 if to is None else checked_times("to", to, steps)
+    to = t - 1 if to is None else _earlier(checked_times("to", to, steps), t)
     rate, before, now = rate_between(to, t, steps), look_up(steps.noise, to), look_up(steps.noise, t)
     of_data, of_state = look_up(steps.signal, to).sqrt() * rate / now, before * (1 - rate).sqrt() / now
     mean = beside(of_data, x_t) * x0 + beside(of_state, x_t) * x_t
@@ -100,6 +100,14 @@ def checked_times(name: str, t: Times, steps: DiffusionSteps, least: int = 0) ->
     return t
 
 
+def _earlier(to: Times, t: Times) -> Times:
+    """Times before others; ValueError for those that are not."""
+    late = torch.as_tensor(t - to)
+    if validate.visible(late) and int(late.min()) < 1:
+        raise ValueError(f"to must be before t, got a time that is {-int(late.min())} steps after it")
+    return to
+
+
 def look_up(values: Tensor, t: Times) -> Tensor:
     """The numbers at these times, where the times are."""
     return values[t] if isinstance(t, int) else values.to(t.device)[t]
@@ -107,11 +115,12 @@ def look_up(values: Tensor, t: Times) -> Tensor:
 
 def rate_between(s: Times, t: Times, steps: DiffusionSteps) -> Tensor:
     r"""$\beta_{t|s}=1-\bar\alpha_t/\bar\alpha_s$: the share of noise in what happens between two times."""
-    one_step, several = look_up(steps.noise_rates, t), 1 - look_up(steps.signal, t) / look_up(steps.signal, s)
-    gap = t - s
-    if isinstance(gap, int):
-        return one_step if gap == 1 else several
-    return torch.where(gap.to(several.device) == 1, one_step, several)  # the quotient has lost a rate's last digits
+    since_data, of_one = look_up(steps.noise, t), look_up(steps.noise_rates, t)  # known to the last digit
+    of_several = 1 - look_up(steps.signal, t) / look_up(steps.signal, s)  # which this loses where there is little noise
+    if isinstance(s, int) and isinstance(t, int):
+        return since_data if s == 0 else of_one if s == t - 1 else of_several
+    s, t = (torch.as_tensor(each, device=of_several.device) for each in (s, t))
+    return torch.where(s == 0, since_data, torch.where(s == t - 1, of_one, of_several))
 
 
 def beside(values: Tensor, x: Tensor) -> Tensor:

@@ -102,7 +102,8 @@ class NoiseSchedule(ABC):
     def steps(self, T: int) -> DiffusionSteps:
         """T steps of equal length in u."""
         u = torch.arange(validate.count("T", T) + 1, dtype=torch.float64) / T
-        return DiffusionSteps.from_rates(-torch.expm1(self.log_signal(u).diff()))
+        rates = -torch.expm1(self.log_signal(u).diff())
+        return DiffusionSteps.from_rates(rates.clamp(max=1 - torch.finfo(torch.float64).eps))  # of one or two steps
 
 
 @system("linear_schedule", title="Linear noise schedule", kind="function")

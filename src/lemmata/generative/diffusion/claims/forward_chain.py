@@ -70,7 +70,7 @@ def energy_of_a_step(draw, initial=1.0, trace=6.0, power=1.0, process=diffuse):
         kept, added = factors(process, steps, t_, t_ - 1)
         energies.append(kept**2 * energies[-1] + added**2 * 6)
     return all_of(
-        mean_is(lambda x: x.square().sum(1), stepped, share * 4 + rate * trace, effect=0.05),
+        mean_is(lambda x: x.square().sum(1), stepped, share * 4 + rate * trace, effect=0.03),
         close(torch.stack(energies), 6.0 * initial),
     )
 
