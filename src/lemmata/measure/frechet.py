@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.marks import system
-from lemmata.measure.energy_distance import sample_pair
+from lemmata.measure.sample_distances import sample_pair
 
 __all__ = ["FrechetDistance", "frechet_distance"]
 

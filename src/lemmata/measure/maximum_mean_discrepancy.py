@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.energy_distance import distances, sample_pair
+from lemmata.measure.sample_distances import distances, sample_pair
 
 __all__ = ["PermutationTest", "kid", "median_bandwidth", "mmd", "permutation_test"]
 

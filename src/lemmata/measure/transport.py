@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.marks import system
-from lemmata.measure.energy_distance import distances, sample_pair, steps_between
+from lemmata.measure.sample_distances import distances, sample_pair, steps_between
 
 __all__ = ["Transport", "optimal_transport", "w1_distance", "w1_on_line"]
 

@@ -29,7 +29,7 @@ from lemmata.generative.autoencoders.latent_penalty import (
 from lemmata.generative.diffusion.recipes import HOW, LOST, image_features
 from lemmata.generative.sample_figures import image_grid
 from lemmata.marks import recipe
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.forms import built, chosen
@@ -149,7 +149,10 @@ def _latent_map(model: LatentPenalty, examples: Examples, classes: tuple[str, ..
         codes = codes @ axes[:2].mT  # (images, 2)
     turn = torch.linspace(0, 2 * torch.pi, 90)
     rings = [Line((r * turn.cos()).tolist(), (r * turn.sin()).tolist()) for r in (1.1774, 2.4477)]
-    clouds = [Points(*(_rounded(each) for each in codes[examples.y == k].mT), name) for k, name in enumerate(classes)]
+    clouds = []
+    for k, name in enumerate(classes):
+        own = codes[examples.y == k]
+        clouds.append(Points(_rounded(own[:, 0]), _rounded(own[:, 1]), name))
     note = "Half of the prior's draws lie in the inner circle, and 95 % in the outer one."
     return Figure("Codes of test images", "first axis of the code", "second axis", [*clouds, *rings], note=note)
 

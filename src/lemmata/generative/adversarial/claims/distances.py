@@ -9,8 +9,8 @@ from torch import Tensor
 
 from lemmata.foundations.information.discrete import jensen_shannon, kl_divergence
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie, mean_is
-from lemmata.measure.energy_distance import cramer_distance, energy_distance, sliced_cramer
 from lemmata.measure.maximum_mean_discrepancy import mmd
+from lemmata.measure.sample_distances import cramer_distance, energy_distance, sliced_cramer
 from lemmata.measure.transport import optimal_transport, w1_distance, w1_on_line
 
 

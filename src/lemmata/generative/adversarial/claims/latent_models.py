@@ -13,7 +13,7 @@ from lemmata.generative.adversarial.gan_losses import discriminator_loss
 from lemmata.generative.autoencoders.claims.latent_prior import WEIGHTS, squared_error, trained_autoencoder
 from lemmata.generative.autoencoders.latent_penalty import AdversarialAutoencoder, WassersteinAutoencoder
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie, reaches, symbolic
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 from lemmata.measure.transport import optimal_transport, w1_distance
 
 

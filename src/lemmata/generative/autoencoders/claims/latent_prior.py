@@ -12,7 +12,7 @@ from lemmata.generative.autoencoders.latent_penalty import (
     WassersteinAutoencoder,
 )
 from lemmata.judge import all_of, claim, close, lie, reaches
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 
 KINDS = {
     "adversarial": (AdversarialAutoencoder, {}, 120),

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lemmata.marks import system
-from lemmata.measure.energy_distance import ROWS, distances, sample_pair
+from lemmata.measure.sample_distances import ROWS, distances, sample_pair
 
 __all__ = ["neighbour_accuracy"]
 
