@@ -67,7 +67,7 @@ def generate_points(
 def generate_digits(
     data: str = "digits",
     config: ImageDDPMConfig = ImageDDPMConfig(widths=(16, 32), noising_steps=200),  # noqa: B008
-    options: Options = Options(epochs=200, batch_size=128, lr=2e-3, schedule="cosine", ema_decay=0.99, evaluate=50),  # noqa: B008
+    options: Options = Options(epochs=150, batch_size=128, lr=2e-3, schedule="cosine", ema_decay=0.99, evaluate=50),  # noqa: B008
 ) -> Experiment:
     """Handwritten digits of 8 x 8 pixels, out of noise."""
     return _generated_images(data, config, options)
