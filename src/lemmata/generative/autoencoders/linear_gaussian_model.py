@@ -152,8 +152,8 @@ class LinearGaussianModel(nn.Module, ABC):
         return x.detach().to(self.mean.device, torch.float64)
 
     def _take(self, mean: Tensor, loadings: Tensor, noise: Tensor) -> None:
-        """What was found, with the longest entry of each column positive."""
-        longest = loadings.gather(0, loadings.abs().argmax(0, keepdim=True))
+        """What was found, with the longest entry of each column positive, measured in units of the noise."""
+        longest = loadings.gather(0, (loadings / noise[:, None].sqrt()).abs().argmax(0, keepdim=True))
         signs = torch.where(longest < 0, -1.0, 1.0).to(loadings)
         for parameter, value in ((self.mean, mean), (self.loadings, loadings * signs), (self.log_noise, noise.log())):
             parameter.copy_(value)

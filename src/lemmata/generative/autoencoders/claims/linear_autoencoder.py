@@ -196,7 +196,7 @@ def transpose(mixing):
 @claim("ae.linear_landscape")
 @lie("generally there are minima that are not global", printed="001/1", minimum=any_set)
 @lie("the next best set of axes is a minimum too", minimum=the_first_or_the_next)
-@lie("equal variances do no harm", ratio=1.0, regime="any two variances that differ will do")
+@lie("equal variances do no harm", ratio=1.0, regime="any two variances that differ will do", loose="so will these")
 @lie("the code may be mixed and its decoder turned by the transpose", undo=transpose)
 def saddles_but_for_the_first_axes(draw, minimum=the_first, ratio=0.7, undo=undone):
     """All ten critical points with two of five axes, others that Newton's steps find, and where descent ends."""

@@ -9,7 +9,7 @@ from lemmata.generative.autoencoders.claims.linear_autoencoder import points_of
 from lemmata.generative.autoencoders.probabilistic_pca import ProbabilisticPCA
 from lemmata.judge import all_of, at_least, claim, close, lie, slope_is
 
-NOISES = (1e-2, 1e-3, 1e-4, 1e-5)
+NOISES = (1e-3, 1e-4, 1e-5, 1e-6)
 
 
 def with_noise(loadings, noise, model):
@@ -39,7 +39,7 @@ def the_regularised_inverse(draw, length=1.0, kept=1.0, order=1.0, model=Probabi
         last = with_noise(loadings, 1e-8, model)
         unknown = kept * (torch.eye(3).double() - inverse @ loadings)
         evidence += [
-            slope_is(NOISES, torch.stack(far), order, within=0.1),
+            slope_is(NOISES, torch.stack(far), order, within=0.01),
             close(encoder_of(last), inverse, within=1e-6),
             close(last.posterior(last.mean).covariance, unknown, within=1e-6),
         ]
@@ -118,7 +118,7 @@ def reconstructions_of_digits(draw, power=0.5, shrunk=1.0, order=1.0, model=Prob
     far = [(fit(new) - projected).abs().max().detach() for fit in fits]
     loadings = fits[-1].loadings.detach()
     return all_of(
-        slope_is(levels[:-1], torch.stack(far[:-1]), order, within=0.1),
+        slope_is(levels[:-1], torch.stack(far[:-1]), order, within=0.01),
         close(fits[-1](new), projected, within=1e-6),
         close(model(64, 5, dtype=torch.float64).fit(x, half)(new), expected, ulps=1e5),
         close(loadings, axes.T * values**power * (loadings * axes.T).sum(0).sign(), within=1e-6),
