@@ -1,6 +1,5 @@
 r"""Two players who learn at once, each by its own loss: simultaneously, in turn, or by extragradient steps."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from lemmata import validate
 from lemmata.data.examples import Examples
@@ -18,8 +18,12 @@ from lemmata.train.optimizers import lr_factor
 __all__ = ["Player", "TwoPlayer"]
 
 PLAYS = ("alternating", "simultaneous", "extragradient")
-# With the usual 0.9 the decoder would go on for long where the critic no longer sends it.
-ADAM = functools.partial(torch.optim.Adam, betas=(0.5, 0.999))
+
+
+def adam(parameters: Sequence[nn.Parameter], lr: float) -> Optimizer:
+    """Adam with a short memory: with the usual 0.9 a player would go on for long where the other has moved away."""
+    fused = all(each.device.type in ("cpu", "cuda") and each.is_floating_point() for each in parameters)
+    return torch.optim.Adam(parameters, lr=lr, betas=(0.5, 0.999), fused=fused)
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Player:
     parameters: Sequence[nn.Parameter]
     loss: Callable[[Any, Examples], Tensor]  # loss(system, batch) -> one number
     lr: float = 1e-3
-    optimizer: Callable[..., Optimizer] = ADAM  # optimizer(parameters, lr=lr); extragradient play has its own
+    optimizer: Callable[..., Optimizer] = adam  # optimizer(parameters, lr=lr); extragradient play has its own
     after: Callable[[], None] | None = None  # after each of its moves, such as the clipping of weights
 
     def __post_init__(self) -> None:
@@ -49,8 +53,9 @@ class TwoPlayer:
     play both at $(\theta - \eta\nabla_\theta \ell_1, \varphi - \eta\nabla_\varphi \ell_2)$, one step ahead of both.
     With `critic_steps` of n the first player moves in every n-th step only, the first of all included.
 
-    Each player's gradient is taken in its own parameters alone. All that the next step depends on is in `state`, so
-    that a run that was stopped goes on to the same bits; a loss that is not finite stops `fit`, which names it.
+    Each player's gradient is taken in its own parameters alone. With `ema_decay` a moving average of all weights is
+    evaluated and kept. All that the next step depends on is in `state`, so that a run that was stopped goes on to the
+    same bits; a loss that is not finite stops `fit`, which names it.
 
     Claims: gan.alternating, gan.gda_bilinear, gan.extragradient, gan.system
     Source: G. Korpelevich 1976; I. Goodfellow et al. 2014; G. Gidel et al. 2019.
@@ -75,6 +80,7 @@ class TwoPlayer:
         play: str = "alternating",
         critic_steps: int = 1,
         schedule: str = "constant",
+        ema_decay: float | None = None,
         metrics: Callable[[Any, Examples], Mapping[str, float]] | None = None,
     ) -> None:
         self.system, self.first, self.second, self.metrics = system, first, second, metrics
@@ -88,6 +94,10 @@ class TwoPlayer:
         shared = {id(each) for each in first.parameters} & {id(each) for each in second.parameters}
         if shared:
             raise ValueError(f"each parameter must belong to one player, found {len(shared)} that both have")
+        self.averaged = None  # what is evaluated and kept: where two circle, their mean is nearer to the middle
+        if ema_decay is not None:
+            validate.number("ema_decay", ema_decay, above=0, below=1)
+            self.averaged = AveragedModel(system, multi_avg_fn=get_ema_multi_avg_fn(ema_decay), use_buffers=True)
         self.steps = 0
         self.loss = torch.zeros(())  # of the first player's last move
         if play == "extragradient":
@@ -112,6 +122,8 @@ class TwoPlayer:
                 self._move(0)
             second = self._gradient(self.second, batch)
             self._move(1)
+        if self.averaged is not None:
+            self.averaged.update_parameters(self.system)
         return {"loss": self.loss, "critic_loss": second}
 
     def evaluate(self, examples: Examples) -> Mapping[str, float]:
@@ -119,12 +131,20 @@ class TwoPlayer:
         if self.metrics is None:
             return {}
         home = self.first.parameters[0]
-        with evaluating(self.system):
-            return self.metrics(self.system, examples.to(home.device))
+        system = self.system if self.averaged is None else self.averaged.module
+        with evaluating(system):
+            return self.metrics(system, examples.to(home.device))
+
+    def finish(self) -> None:
+        """Leave the averaged weights in the system: they are what was evaluated."""
+        if self.averaged is not None:
+            self.system.load_state_dict(self.averaged.module.state_dict())
 
     def state(self) -> dict[str, Any]:
-        """Whose turn it is, the loss last seen, and the optimisers."""
-        return {"steps": self.steps, "loss": self.loss, "optimizers": [each.state_dict() for each in self.optimizers]}
+        """Whose turn it is, the loss last seen, the optimisers, and the averaged weights."""
+        average = None if self.averaged is None else self.averaged.state_dict()
+        optimizers = [each.state_dict() for each in self.optimizers]
+        return {"steps": self.steps, "loss": self.loss, "optimizers": optimizers, "average": average}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; learning rates follow from the players, and may be others now."""
@@ -133,6 +153,8 @@ class TwoPlayer:
         self.steps, self.loss = state["steps"], state["loss"]
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
+        if self.averaged is not None:
+            self.averaged.load_state_dict(state["average"])
 
     # --- Gradients and moves ---
 

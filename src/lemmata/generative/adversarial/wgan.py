@@ -29,14 +29,14 @@ class WGANConfig(AdversarialConfig):
     """What bounds the critic's slope: penalty, clipping of its weights, or spectral normalisation of its layers."""
     penalty_weight: float = 10.0
     """Weight of the gradient penalty."""
-    clip: float = 0.01
+    largest_weight: float = 0.01
     """Largest size of a weight where they are clipped."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.one_of("constraint", self.constraint, CONSTRAINTS)
         validate.positive("penalty_weight", self.penalty_weight)
-        validate.positive("clip", self.clip)
+        validate.positive("largest_weight", self.largest_weight)
 
 
 @system("wgan", title="Wasserstein adversarial network", kind="module",
@@ -72,7 +72,7 @@ class WGAN(AdversarialPair):
         channels: int = WGANConfig.channels,
         constraint: str = WGANConfig.constraint,
         penalty_weight: float = WGANConfig.penalty_weight,
-        clip: float = WGANConfig.clip,
+        largest_weight: float = WGANConfig.largest_weight,
         decoder: nn.Module | None = None,
         critic: nn.Module | None = None,
         device: torch.device | str | None = None,
@@ -120,10 +120,10 @@ class WGAN(AdversarialPair):
 
     @torch.no_grad()
     def clip_critic(self) -> None:
-        """Every weight of the critic back to at most `clip`, where that is the constraint."""
+        """Every weight of the critic back to at most `largest_weight`, where that is the constraint."""
         if self.config.constraint == "clipping":
             for weight in self.critic.parameters():
-                weight.clamp_(-self.config.clip, self.config.clip)
+                weight.clamp_(-self.config.largest_weight, self.config.largest_weight)
 
     def players(self, lr: float = 1e-3, critic_lr: float | None = None) -> tuple[Player, Player]:
         """The decoder and the critic, whose weights are clipped after each of its steps where that is wanted."""

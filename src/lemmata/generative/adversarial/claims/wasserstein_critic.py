@@ -107,7 +107,7 @@ def a_slope_of_one_measures_the_distance(draw, model=WGAN, score=as_it_is, targe
     (slope,) = torch.autograd.grad(loss, critic.weight)
     apart, long = real.mean(0) - fake.mean(0), weight.norm()
     said, true = distances(draw, model, score)
-    clipped = model((2,), latent=2, widths=(8,), constraint="clipping", clip=0.05, dtype=torch.float64)
+    clipped = model((2,), latent=2, widths=(8,), constraint="clipping", largest_weight=0.05, dtype=torch.float64)
     learner = TwoPlayer(clipped, *clipped.players(lr=0.1))
     for _ in range(3):
         learner.step(Examples(x=draw.normal(20, 2)), 0.0)
