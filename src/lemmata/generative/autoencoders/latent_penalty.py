@@ -238,14 +238,14 @@ class WassersteinAutoencoderConfig(AdversarialAutoencoderConfig):
     """What bounds the critic's slope: penalty (of its gradient), or clipping of its weights."""
     slope_weight: float = 10.0
     """Weight of the gradient penalty."""
-    clip: float = 0.05
+    largest_weight: float = 0.05
     """Largest size of a weight where they are clipped."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.one_of("constraint", self.constraint, CONSTRAINTS)
         validate.positive("slope_weight", self.slope_weight)
-        validate.positive("clip", self.clip)
+        validate.positive("largest_weight", self.largest_weight)
 
 
 @system("waae", title="Wasserstein adversarial autoencoder", kind="module",
@@ -285,7 +285,7 @@ class WassersteinAutoencoder(CriticPenalty):
         critic_widths: Sequence[int] = WassersteinAutoencoderConfig.critic_widths,
         constraint: str = WassersteinAutoencoderConfig.constraint,
         slope_weight: float = WassersteinAutoencoderConfig.slope_weight,
-        clip: float = WassersteinAutoencoderConfig.clip,
+        largest_weight: float = WassersteinAutoencoderConfig.largest_weight,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -305,7 +305,7 @@ class WassersteinAutoencoder(CriticPenalty):
 
     @torch.no_grad()
     def after_critic(self) -> None:
-        """Every weight of the critic back to at most `clip`, where that is the constraint."""
+        """Every weight of the critic back to at most `largest_weight`, where that is the constraint."""
         if self.config.constraint == "clipping":
             for weight in self.critic.parameters():
-                weight.clamp_(-self.config.clip, self.config.clip)
+                weight.clamp_(-self.config.largest_weight, self.config.largest_weight)

@@ -80,7 +80,7 @@ def encode_digits(
     data: str = "digits",
     config: Mapping[str, Any] = {
         "aae": AdversarialLatent(**NETWORK),
-        "waae": WassersteinLatent(**NETWORK, penalty_weight=10.0, constraint="clipping", clip=0.1),
+        "waae": WassersteinLatent(**NETWORK, penalty_weight=10.0, constraint="clipping", largest_weight=0.1),
         "mmd_autoencoder": LatentPenaltyConfig(**NETWORK, penalty_weight=30.0),
     },
     options: Mapping[str, Options] = {"aae": SHORT, "waae": LONG, "mmd_autoencoder": SHORT},

@@ -16,7 +16,7 @@ from lemmata.measure.sample_distances import energy_distance
 
 KINDS = {
     "adversarial": (AdversarialAutoencoder, {}, 120),
-    "wasserstein": (WassersteinAutoencoder, {"constraint": "clipping", "clip": 0.1}, 300),
+    "wasserstein": (WassersteinAutoencoder, {"constraint": "clipping", "largest_weight": 0.1}, 300),
 }
 WEIGHTS = {"adversarial": 2.0, "wasserstein": 10.0}
 
