@@ -19,7 +19,7 @@ from lemmata.signatures import config_of
 __all__ = ["MADE", "MADEConfig", "autoregressive_masks"]
 
 
-def autoregressive_masks(order: Int[Tensor, " inputs"], widths: Sequence[int]) -> list[Float[Tensor, "outputs inputs"]]:
+def autoregressive_masks(order: Int[Tensor, " inputs"], widths: Sequence[int]) -> list[Tensor]:
     r"""For each layer of a perceptron, which weights are kept so that output $i$ sees inputs before $i$ alone.
 
     $$ m(x_i) = \text{its place in the order, from } 0, \qquad
@@ -27,6 +27,11 @@ def autoregressive_masks(order: Int[Tensor, " inputs"], widths: Sequence[int]) -
 
     A hidden unit of degree $m_j$ depends on inputs of at most that degree; degrees $0, \dots, d-2$ are dealt out in
     turn. The product of all masks counts the paths from each input to each output.
+
+    Shapes:
+        order: (inputs,)    returns: a mask (outputs, inputs) for each layer
+
+    Claims: ar.neural
 
     >>> first, last = autoregressive_masks(torch.tensor([0, 1, 2]), widths=[4])
     >>> (last @ first).long()

@@ -35,7 +35,7 @@ from lemmata.train.options import Options
 __all__ = ["LinearAutoregressionConfig", "draw_digits", "foretell_speech", "independent_pixel_nats"]
 
 SIDE = 8  # pixels along a side of a digit
-SHOWN = 32  # images of a figure
+SHOWN = 36  # images of a figure, six by six: images side by side are drawn as squares
 
 
 # --- Binary digits ---
@@ -73,12 +73,12 @@ def _digit_experiment(data: str, kind: Any, arguments: Mapping[str, Any], option
         size = {} if isinstance(model, MADE) else {"height": SIDE, "width": SIDE}
         with evaluating(model):
             images = model.sample(count, generator=generator, **size).view(-1, SIDE, SIDE)
-        return image_grid(images, "Digits, drawn pixel by pixel")
+        return image_grid(images, "Digits, drawn pixel by pixel", columns=6)
 
     def picture(model: Any) -> Figure:
         drawn = torch.Generator(next(model.parameters()).device).manual_seed(0)
         made = sample(model, SHOWN, drawn)
-        real = image_grid(test.x[:SHOWN], "")
+        real = image_grid(test.x[:SHOWN], columns=6)
         marks = [type(made.marks[0])(part.marks[0].pixels, name) for part, name in ((made, "drawn"), (real, "test"))]
         return Figure("Digits, drawn and real", marks=marks)
 
