@@ -119,6 +119,8 @@ def test_units_do_not_matter(scale):
 def test_fewer_points_than_features_and_features_that_repeat():
     few = generated(6)
     assert math.isfinite(model().fit(few).loss(few).item())
+    more = model(factors=8).fit(few)
+    assert more.loadings[:, 6:].abs().max() == 0  # six points need no more factors
     twice = torch.cat([generated(50), generated(50)], 1)
     ours = model(features=16).fit(twice, noise_floor=1e-4)
     assert math.isfinite(ours.loss(twice).item())

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from scipy import optimize
+from scipy import linalg, optimize
 from torch import Tensor
 
 from lemmata import validate
@@ -95,22 +95,24 @@ class _Profile:
 
     def __init__(self, centred: Tensor, factors: int, noise_floor: float) -> None:
         points, self.features = centred.shape
-        # All that the likelihood needs of the data: R with R'R = S, of as few rows as do.
-        root = centred / math.sqrt(points)
-        self.root = torch.linalg.qr(root, mode="r").R if points > self.features else root  # (rows, features)
+        self.root = centred / math.sqrt(points)  # (points, features), of which S is the Gram matrix
+        # All that the likelihood needs of many points; of few, the products of the points are the smaller matrix.
+        self.covariance = self.root.mT @ self.root if points > self.features else None
         self.variances = self.root.square().sum(0)
         self.least, self.factors = noise_floor * self.variances, factors
 
     def best_loadings(self, noise: Tensor) -> tuple[Tensor, float]:
         """The likeliest loadings for this noise, and the mean log-likelihood that they have."""
-        scaled = self.root / noise.sqrt()  # (rows, features), in units of the noise
-        values, vectors = torch.linalg.eigh(scaled @ scaled.mT)  # the smaller of the two Gram matrices
-        values, vectors = values.flip(0)[: self.factors], vectors.flip(1)[:, : self.factors]
-        # An axis without more variance than the noise has loading 0: what its length is does not matter.
-        axes = (scaled.mT @ vectors / values.clamp(min=0.5).sqrt()).mT  # (factors, features)
+        if self.covariance is not None:
+            values, axes = _first_eigenpairs(self.covariance / torch.outer(noise.sqrt(), noise.sqrt()), self.factors)
+        else:
+            scaled = self.root / noise.sqrt()  # (points, features), in units of the noise
+            values, vectors = _first_eigenpairs(scaled @ scaled.mT, self.factors)
+            # An axis without more variance than the noise has loading 0: what its length is does not matter.
+            axes = vectors @ scaled / values.clamp(min=0.5).sqrt()[:, None]  # (factors, features)
         loadings = loadings_of(axes, values, self.factors, 1.0) * noise.sqrt()[:, None]
         logdet = noise.log().sum() + values.clamp(min=1).log().sum()
-        distance = scaled.square().sum() - (values - 1).clamp(min=0).sum()
+        distance = (self.variances / noise).sum() - (values - 1).clamp(min=0).sum()
         return loadings, -float(self.features * math.log(2 * math.pi) + logdet + distance) / 2
 
     def left_over(self, loadings: Tensor) -> Tensor:
@@ -154,6 +156,16 @@ class _Profile:
             options={"maxiter": steps, "maxfun": 10 * steps, "maxcor": 20, "gtol": tolerance, "ftol": 0},
         )  # fmt: skip
         return torch.maximum(torch.from_numpy(found.x).to(self.variances).exp(), self.least), history
+
+
+def _first_eigenpairs(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest eigenvalues of a symmetric matrix (count,), and eigenvectors as rows (count, n)."""
+    last, first = len(matrix) - 1, max(len(matrix) - count, 0)
+    if matrix.is_cpu:  # LAPACK can leave out the others, which torch always computes
+        values, vectors = map(torch.from_numpy, linalg.eigh(matrix.numpy(), subset_by_index=(first, last)))
+    else:
+        values, vectors = torch.linalg.eigh(matrix)
+    return values.flip(0)[:count], vectors.flip(1)[:, :count].mT
 
 
 def _check_that_all_vary(x: Tensor) -> None:
