@@ -1,5 +1,6 @@
 """Episodes: few-shot tasks drawn from labelled examples, with a support to learn from and a query to be judged by."""
 
+import hashlib
 from collections.abc import Sequence
 
 import torch
@@ -49,7 +50,7 @@ class Episodes(Dataset[dict[str, Tensor]]):
         seed: int = 0,
     ) -> None:
         validate.tensor("x", x)
-        self.x, self.y, self.seed = x, y, validate.count("seed", seed, least=0, most=2**30)
+        self.x, self.y, self.seed = x, y, validate.count("seed", seed, least=0)
         self.ways, self.shots = validate.count("ways", ways, least=2), validate.count("shots", shots)
         self.queries, self.length = validate.count("queries", queries), validate.count("length", length)
         if len(x) != len(y) or y.ndim != 1 or y.is_floating_point():
@@ -69,7 +70,8 @@ class Episodes(Dataset[dict[str, Tensor]]):
     def __getitem__(self, which: int) -> dict[str, Tensor]:
         if not -self.length <= which < self.length:
             raise IndexError(f"there are {self.length} episodes, got {which}")
-        random = torch.Generator().manual_seed((self.seed << 32) + which % self.length)
+        digest = hashlib.sha256(f"{self.seed} {which % self.length}".encode()).digest()
+        random = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
         chosen = torch.randperm(len(self.classes), generator=random)[: self.ways].tolist()
         support, query = [], []
         for k in chosen:

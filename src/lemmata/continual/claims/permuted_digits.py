@@ -69,20 +69,20 @@ def fit_pixels(model, data):
 
 
 STRATEGIES = {
-    "plain": Strategy,
-    "ewc": lambda net, strength: EWC(net, strength),
-    "uniform": lambda net, strength: UniformSprings(net, strength),
-    "rehearsal": lambda net, size: Rehearsal(net, size),
-    "wrong labels": lambda net, size: WrongLabels(net, size),
-    "replay": lambda net: GenerativeReplay(net, lambda: ProbabilisticPCA(64, 20), fit_pixels),
-    "replayed noise": lambda net: GenerativeReplay(net, Noise, lambda model, data: None),
-    "projection": lambda net, energy: GradientProjection(net, energy),
-    "onto": lambda net, energy: OntoOldActivations(net, energy),
+    "plain": lambda net, amount: Strategy(net),
+    "ewc": EWC,
+    "uniform": UniformSprings,
+    "rehearsal": lambda net, amount: Rehearsal(net, int(amount)),
+    "wrong labels": lambda net, amount: WrongLabels(net, int(amount)),
+    "replay": lambda net, amount: GenerativeReplay(net, lambda: ProbabilisticPCA(64, int(amount)), fit_pixels),
+    "replayed noise": lambda net, amount: GenerativeReplay(net, Noise, lambda model, data: None),
+    "projection": GradientProjection,
+    "onto": OntoOldActivations,
 }
 
 
-def train(learner, generator, strategy, epochs=12, **settings):
-    """One task after the other under a strategy, or all at once."""
+def train(learner, generator, strategy, amount, epochs=12):
+    """One task after the other under a strategy with its one number, or all at once."""
     stream = permuted_tasks(load("digits"), tasks=3)
     options = {"lr": 1e-3, "batch_size": 64, "seed": int(torch.randint(2**31, (), generator=generator))}
     if strategy == "joint":
@@ -93,10 +93,10 @@ def train(learner, generator, strategy, epochs=12, **settings):
             found = [(learner(task.test.x).argmax(1) == task.test.y).double().mean() for task in stream]
         learner.accuracies[:] = torch.stack(found)
         return
-    learned = learn(learner, stream, STRATEGIES[strategy](learner, **settings), epochs=epochs, **options)
+    learned = learn(learner, stream, STRATEGIES[strategy](learner, amount), epochs=epochs, **options)
     learner.accuracies.copy_(learned.accuracy_matrix)
 
 
-def accuracies(draw, strategy, **settings):
+def accuracies(draw, strategy, amount=0.0):
     """Row i after i tasks, (4, 3)."""
-    return draw.trained(Learner, train, strategy=strategy, **settings).accuracies
+    return draw.trained(Learner, train, strategy=strategy, amount=float(amount)).accuracies
