@@ -105,6 +105,6 @@ def a_small_network_learns_eight_clouds(draw, trained=in_turn, unsure=0.5):
             at_most=True,
             detail="ratio of the deviations, its logarithm",
         ),
-        reaches((real - unsure).abs(), 0.2, at_most=True, detail="what the critic says of real examples, from a half"),
-        reaches((fake - unsure).abs(), 0.2, at_most=True, detail="of generated ones"),
+        reaches((real - unsure).abs(), 0.15, at_most=True, detail="what the critic says of real examples, from a half"),
+        reaches((fake - unsure).abs(), 0.15, at_most=True, detail="of generated ones"),
     )

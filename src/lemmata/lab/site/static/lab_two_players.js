@@ -5,7 +5,7 @@
   const lab = window.lemmataLab;
   const { part, make, say, short, element } = lab;
   const [REACH, START] = [2, [1, 0]];
-  const LOOK = { simultaneous: ["var(--figure-2)", "none"], alternating: ["var(--figure-3)", "6 4"], extragradient: ["var(--figure-4)", "none"] };
+  const LOOK = { simultaneous: ["var(--figure-0)", "none"], alternating: ["var(--figure-1)", "6 4"], extragradient: ["var(--figure-2)", "2 3"] };
   let place = START;
 
   const tidy = (value) => Number(Math.max(-REACH, Math.min(REACH, value)).toFixed(2)) + 0;
