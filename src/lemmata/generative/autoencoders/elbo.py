@@ -121,8 +121,8 @@ def discrete_elbo(
     tensor(0.2000)
     """
     validate.last_axis("q", q, validate.tensor("log_likelihood", log_likelihood).shape[-1], "state")
-    likely = torch.where(q > 0, q * log_likelihood, 0.0)  # 0 times minus infinity is nothing
-    return ELBO(likely.sum(-1), kl_divergence(q, prior))
+    known = torch.where(q > 0, log_likelihood, 0.0)  # 0 times minus infinity is nothing
+    return ELBO((q * known).sum(-1), kl_divergence(q, prior))
 
 
 @system("linear_gaussian_elbo", title="ELBO of a linear model", kind="function")

@@ -138,7 +138,8 @@ class VAE(nn.Module):
     ) -> Float[Tensor, " batch"]:
         """An estimate of log p(x) for each example: the importance-weighted bound of so many draws of q(z|x)."""
         mean, scale = self.encode(x)
-        noise = torch.randn((samples, *mean.shape), generator=generator, dtype=mean.dtype, device=mean.device)
+        shape = (validate.count("samples", samples), *mean.shape)
+        noise = torch.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
         z = reparameterize(mean, scale, noise)  # (samples, batch, latents)
         own = scale if self.covariance == "diagonal" else scale.diagonal(dim1=-2, dim2=-1)
         # log p(z) - log q(z|x): the constants of both normal densities are the same
@@ -224,6 +225,7 @@ class MLPVAE(VAE):
         config = config_of(VAEConfig, locals())
         made = {"activation": activation, "device": device, "dtype": dtype}
         encoder = MLP(inputs, 2 * latents, widths=config.widths, **made)
+        nn.init.zeros_(encoder.layers[-1].weight[latents:])  # q begins as wide as the prior; else exp can be huge
         decoder = MLP(latents, inputs, widths=config.widths[::-1], **made)
         super().__init__(encoder, decoder, latents, _output_by_name(output, device, dtype), kl_weight)
         self.config, self.inputs = config, inputs
