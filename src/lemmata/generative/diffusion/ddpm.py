@@ -206,7 +206,7 @@ class DDPM(nn.Module):
         with evaluating(self):
             return probability_flow(self.noise, z, self.schedule, self.flow_times(steps))
 
-    def log_prob(self, x: Float[Tensor, "batch features"], steps: int = 100) -> Float[Tensor, " batch"]:
+    def log_prob(self, x: Float[Tensor, "batch ..."], steps: int = 100) -> Float[Tensor, " batch"]:
         """The log-density of each example by the probability flow, in nats; for few features."""
         self._check_examples(x)
         if x[0].numel() > EXACT_TRACE:

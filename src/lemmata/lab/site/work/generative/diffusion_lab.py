@@ -24,7 +24,7 @@ LAB = {
     "thumbnail": {"data": "bumps", "noising": "60"},
 }
 
-PATHS = 60  # particles that are drawn
+PATHS = 30  # particles that are drawn
 COUNTED = 400  # particles whose variance is taken, where there is no exact one
 SCHEDULES = {"linear": LinearSchedule(), "cosine": CosineSchedule()}
 LAWS = {"normal": ((1.0,), (0.5,)), "bumps": ((-1.0, 1.0), (0.25, 0.25))}  # means and standard deviations
@@ -182,7 +182,9 @@ def paths_figure(state: State, steps: DiffusionSteps, places: Tensor) -> Figure:
     low, high = ([m + k * math.sqrt(v) for m, v in zip(mean, variance, strict=True)] for k in (-2, 2))
     marks: list[Any] = [Band(times, low, high, "noisy data, two deviations")]
     shown = places[:, :PATHS].clamp(-6, 6).mul(1000).round().div(1000)
-    marks += [Line(walk, shown[:, k], "particles" if k == 0 else "") for k in range(0, PATHS, 2)]
+    between = torch.full((1, shown.shape[1]), math.nan).double()  # where the pen is lifted
+    drawn = torch.cat([shown, between]).mT.flatten()
+    marks.append(Line([*walk, math.nan] * shown.shape[1], drawn, "particles"))
     return Figure("From noise to data", "steps done, T − t", "x", marks)
 
 
