@@ -33,6 +33,7 @@ def test_a_few_steps_of_denoising_take_noise_away():
     baselines = experiment.notes["baselines"]
     assert baselines["noisy"] + 2 < score
     assert abs(baselines["Gaussian filter"] - 26.5) < 0.2
+    assert len(experiment.sample(experiment.system, 2, torch.Generator().manual_seed(0)).marks) == 4
     assert [mark.label.split(",")[0] for mark in experiment.picture(experiment.system).marks] == [
         "noisy", "Gaussian filter", "denoised", "truth",
     ]  # fmt: skip

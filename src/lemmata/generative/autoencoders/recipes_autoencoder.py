@@ -86,11 +86,20 @@ def denoise_photographs(
             marks.append(Image(part.mul(255).round().div(255), name + decibels))
         return Figure("A part of the photograph that was not learnt from", marks=marks)
 
+    def sample(system: ImageDenoiser, count: int, generator: torch.Generator) -> Figure:
+        """Squares of the photograph with fresh noise, and what becomes of them."""
+        corners = torch.randint(256 - 96, (count, 2), generator=generator).tolist()
+        clean = torch.stack([test.x[0, :, top : top + 96, left : left + 96] for top, left in corners])
+        seen = system.corrupt(clean, generator).to(next(system.parameters()))
+        with evaluating(system):
+            images = torch.stack([seen, system(seen)], 1).flatten(0, 1)  # (2 * count, 1, 96, 96)
+        return image_grid(images, "Noise, and without it", labels=["noisy", "denoised"] * count)
+
     seen = noisy(model, test.x)
     lost = {"noisy": _decibels(seen, test.x), "Gaussian filter": _decibels(best_gaussian_filter(seen, test.x), test.x)}
     return Experiment(
         model, arguments, train, test, options, loss=loss, metrics=metrics, metric="psnr", largest=True,
-        picture=picture, notes={"baselines": lost, "how": "decibels, the same noise; the best of all filter widths"},
+        picture=picture, sample=sample, notes={"baselines": lost, "how": "decibels, the same noise; the best of all filter widths"},
     )  # fmt: skip
 
 
@@ -145,17 +154,18 @@ def encode_digits(
         with evaluating(model):
             back = model(x.to(next(model.parameters()))).cpu()
         kinds = ((x, "test digits"), (back, f"from {config.code} numbers"), (flat(x), f"{config.code} components"))
-        marks = [Image(image_grid(images, columns=4).marks[0].pixels, name) for images, name in kinds]
+        grids = [(image_grid(images, columns=4).marks[0], name) for images, name in kinds]
+        marks = [Image(grid.pixels, name) for grid, name in grids]  # type: ignore[union-attr]
         return Figure("Digits and what is left of them", marks=marks)
 
-    def sample(model: DeepAutoencoder, count: int, generator: torch.Generator, steps: int = 8) -> Figure:
-        """Rows of digits between two of the test, along a straight line of codes."""
+    def sample(model: DeepAutoencoder, count: int, generator: torch.Generator) -> Figure:
+        """Rows of as many digits between two of the test, along a straight line of codes."""
         ends = test.x[torch.randint(len(test), (2 * count,), generator=generator)].to(next(model.parameters()))
         with evaluating(model):
             first, last = model.encode(ends).view(2, count, 1, -1)
-            along = torch.linspace(0, 1, steps).to(ends)[:, None]
+            along = torch.linspace(0, 1, count).to(ends)[:, None]
             images = model.decode((first + along * (last - first)).flatten(0, 1)).view(-1, *x_shape)
-        return image_grid(images, "From one digit to another", columns=steps)
+        return image_grid(images, "From one digit to another", columns=count)
 
     x_shape = train.x.shape[1:]
     baseline = {f"{config.code} principal components": float((flat(test.x) - test.x).square().flatten(1).sum(1).mean())}

@@ -198,7 +198,7 @@ class LinearAutoregression(nn.Module):
 
     def _step_down(self) -> list[Tensor]:
         """The best predictors of order 0 to K under this model: Durbin's recursion backwards."""
-        predictors = [self.weight]
+        predictors: list[Tensor] = [self.weight]
         while len(predictors[0]):
             weight, reflection = predictors[0][:-1], predictors[0][-1]
             predictors.insert(0, (weight + reflection * weight.flip(0)) / (1 - reflection**2))

@@ -129,6 +129,7 @@ class MADE(nn.Module):
         """Draw the initial weights anew; a unit with few paths to it has the larger weights."""
         gain = ACTIVATION_TABLE[self.config.activation].gain
         for number, layer in enumerate(self.layers):
+            assert isinstance(layer, nn.Linear)
             fan_in = self.get_buffer(f"mask{number}")[0].sum(1, keepdim=True).clamp(min=1)
             scale = gain if number < len(self.layers) - 1 else 1.0
             nn.init.normal_(layer.weight)
@@ -154,7 +155,7 @@ class MADE(nn.Module):
     def sample(self, n: int, *, generator: torch.Generator | None = None) -> Float[Tensor, "n inputs"]:
         """So many vectors of 0 and 1, each in an order at random; one pass a coordinate."""
         validate.count("n", n)
-        like, rows = self.layers[0].weight, torch.arange(n, device=self.order.device)
+        like, rows = next(self.parameters()), torch.arange(n, device=self.order.device)
         x = like.new_zeros(n, self.inputs)
         own = torch.randint(self.config.orders, (n,), generator=generator, device=like.device)  # (n,)
         for place in range(self.inputs):
@@ -177,6 +178,7 @@ class MADE(nn.Module):
     def _logits(self, hidden: Tensor, number: int) -> Tensor:
         activate = ACTIVATION_TABLE[self.config.activation].value
         for level, layer in enumerate(self.layers):
+            assert isinstance(layer, nn.Linear)
             hidden = activate(hidden) if level else hidden  # (batch, width)
             mask = self.get_buffer(f"mask{level}")[number]
             hidden = functional.linear(hidden, layer.weight * mask, layer.bias)

@@ -62,8 +62,8 @@ def least_squares_of_one_large_gaussian(draw, noise=1.0, fewer=0, ridge=0.0, mod
     gram = lags.mT @ lags
     solved = torch.linalg.solve(gram[:3, :3] + ridge * gram[0, 0] * torch.eye(3), gram[:3, 3]).flip(0)
     found = torch.cat([fitted.coefficients, torch.zeros(fewer).double()])
-    tried = [model.of(found + 0.05 * draw.unit(3), fitted.variance, float(fitted.mean)) for _ in range(5)]
-    best = model.of(found, fitted.variance, float(fitted.mean)).conditional_log_prob(x).sum()
+    tried = [model.of(found + 0.05 * draw.unit(3), fitted.variance, float(fitted.mean.detach())) for _ in range(5)]
+    best = model.of(found, fitted.variance, float(fitted.mean.detach())).conditional_log_prob(x).sum()
     covariance = series_covariance(weights, noise * 1.7, 6)
     return all_of(
         *evidence,

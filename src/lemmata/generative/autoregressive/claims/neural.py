@@ -105,7 +105,7 @@ def each_from_those_before_it(draw, nats=5.0, network=MADE, trained=trained_netw
     image = jacobians(lambda x: pixels(x.view(-1, 3, 3)).flatten(1), draw.normal(5, 9))
     evidence.append(exactly(*sees(image, torch.arange(9))))
     evidence.append(exactly(*sees(sound_dependence(sound, draw.integers(0, 8, 1, 7)), torch.arange(7))))
-    learnt = -float(trained(draw).log_prob(binary_digits("test")).mean())
+    learnt = -float(trained(draw).log_prob(binary_digits("test")).mean().detach())
     return all_of(*evidence, reaches(independent_pixels() - learnt, nats, detail="nats below independent pixels"))
 
 
@@ -139,7 +139,7 @@ def far_from_independent(made):
     """Whether one pass with nothing known gives another law than all passes, by 0.1 at one point of its steps."""
     x = binary_vectors(4)
     alone = torch.distributions.Bernoulli(logits=made(torch.zeros(1, 4).double())[0, 0]).log_prob(x).sum(1)
-    return float((alone.exp().cumsum(0) - made.log_prob(x).exp().cumsum(0)).abs().max()) > 0.1
+    return bool((alone.exp().cumsum(0) - made.log_prob(x).exp().cumsum(0)).abs().max() > 0.1)
 
 
 @claim("ar.properties")
