@@ -26,10 +26,10 @@ def with_gradients(model, x):
     return loss.detach(), torch.autograd.grad(loss, (model.encoder.weight, model.decoder.weight))
 
 
-def descend(model, x):
-    """To where L-BFGS finds no way down."""
+def descend(model, x, slope=1e-9):
+    """By L-BFGS to where no entry of the gradient is above `slope`."""
     optimizer = torch.optim.LBFGS(
-        model.parameters(), max_iter=1000, max_eval=5000, tolerance_grad=1e-8, tolerance_change=0, history_size=20,
+        model.parameters(), max_iter=1000, max_eval=5000, tolerance_grad=slope, tolerance_change=0, history_size=20,
         line_search_fn="strong_wolfe",
     )  # fmt: skip
 
@@ -79,7 +79,7 @@ def learn_digits(model, generator):
     with torch.no_grad():
         for weight in model.parameters():
             weight.copy_(torch.randn(weight.shape, generator=generator, dtype=torch.float64) / 8)
-    descend(model, centred_digits()[0])
+    descend(model, centred_digits()[0], slope=1e-5)
 
 
 def undone(mixing):
@@ -171,6 +171,8 @@ def critical_point_near(model, x, steps=12):
     """The autoencoder after Newton's steps, which stop at saddles too, and the largest slope that is left."""
     for _ in range(steps):
         slope, curvature = slope_and_curvature(model, x)
+        if slope.abs().max() < 1e-11:
+            break
         entries = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
         step = torch.linalg.pinv(curvature, rtol=1e-9, hermitian=True) @ slope  # none where mixing the code leads
         torch.nn.utils.vector_to_parameters(entries - step, model.parameters())
