@@ -25,7 +25,7 @@ def encoded_time(time: Float[Tensor, " batch"], like: Tensor, width: int) -> Flo
     torch.Size([2, 4])
     """
     if validate.tensor("time", time).ndim != 1 or time.shape[0] != like.shape[0]:
-        raise ValueError(f"time must hold one number for each of {like.shape[0]} examples, got shape {tuple(time.shape)}")
+        raise ValueError(f"time must hold one for each of {like.shape[0]} examples, got shape {tuple(time.shape)}")
     if not time.is_floating_point():
         raise TypeError(f"time must be a floating-point fraction of the whole, from 0 to 1, got {time.dtype}")
     return sinusoidal_encoding(TURNS * time.double(), width, dtype=like.dtype)

@@ -31,4 +31,4 @@ def test_noise_and_data_are_chosen_by_keyboard(visit, tab):
     expect(page).to_have_url(re.compile("eta=0"))
     page.get_by_label("two bumps").check()
     expect(page.locator("[data-said]")).to_contain_text("of 400 particles")
-    expect(page.locator("[data-figure=paths] svg")).to_be_visible()
+    expect(page.locator("[data-figure=paths] svg").first).to_be_visible()
