@@ -4,8 +4,8 @@ The measure is that of `lemmata train ddpm`: the energy distance of as many samp
 images between features of a small classifier.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -66,17 +66,24 @@ def _check_game(play: str, critic_steps: int) -> None:
 KINDS: dict[str, tuple[type[AdversarialPair], type]] = {"gan": (GAN, GANConfig), "wgan": (WGAN, WGANConfig)}
 # Adam alone is played with here, and its betas are those of `two_player`.
 POINTS = Options(epochs=250, batch_size=128, optimizer="adam", lr=2e-3, schedule="linear", ema_decay=0.995, evaluate=50)
-DIGITS = Options(epochs=200, batch_size=128, optimizer="adam", lr=1e-3, schedule="linear", ema_decay=0.995, evaluate=50)
+POINT_OPTIONS = {"gan": POINTS, "wgan": replace(POINTS, epochs=500, lr=5e-4, evaluate=100)}
+POINT_GAMES = {
+    "gan": GANGame(latent=4, widths=(64, 64)),
+    "wgan": WGANGame(latent=4, widths=(64, 64), penalty_weight=1.0, critic_steps=5),
+}
+DIGITS = replace(POINTS, epochs=150, lr=1e-3)
+DIGIT_OPTIONS = {"gan": DIGITS, "wgan": replace(DIGITS, epochs=100, evaluate=25)}
+DIGIT_GAMES = {
+    "gan": GANGame(latent=16, network="convolution"),
+    "wgan": WGANGame(latent=16, network="convolution"),
+}
 
 
 @recipe("gan", "wgan", data="rings", metric="energy_distance")
 def generate_points(
     data: str = "rings",
-    config: Mapping[str, Any] = {
-        "gan": GANGame(latent=4, widths=(64, 64)),
-        "wgan": WGANGame(latent=4, widths=(64, 64)),
-    },
-    options: Options = POINTS,
+    config: Any = POINT_GAMES,
+    options: Any = POINT_OPTIONS,
     system: str = "gan",
 ) -> Experiment:
     """Points on two rings, out of noise."""
@@ -93,11 +100,8 @@ def generate_points(
 @recipe("gan", "wgan", data="digits", metric="energy_distance")
 def generate_digits(
     data: str = "digits",
-    config: Mapping[str, Any] = {
-        "gan": GANGame(latent=16, network="convolution"),
-        "wgan": WGANGame(latent=16, network="convolution"),
-    },
-    options: Options = DIGITS,
+    config: Any = DIGIT_GAMES,
+    options: Any = DIGIT_OPTIONS,
     system: str = "gan",
 ) -> Experiment:
     """Handwritten digits of 8 x 8 pixels, out of noise."""
