@@ -22,8 +22,8 @@ class Episodes(Dataset[dict[str, Tensor]]):
     $$ \mathcal T = (\text{support } A, \text{query } B), \qquad |A| = NK, \qquad A \cap B = \emptyset $$
 
     The classes of an episode are numbered anew from 0, in a random order: a head that remembered names would be wrong.
-    Episode i is a function of (seed, i). `classes` are those that may occur, by default all; train and test need
-    different ones. A torch Dataset: `fit` and a DataLoader take it, and `batch` gives several episodes at once.
+    Episode i is a function of (seed, i). `classes` are those that may occur, by default all with enough examples; train
+    and test need different ones. A torch Dataset: `fit` and a DataLoader take it; `batch` gives several at once.
 
     Shapes:
         x: (n, ...), y: (n,)    an episode: x (ways * shots, ...), y (ways * shots,), query_x, query_y likewise
@@ -55,14 +55,20 @@ class Episodes(Dataset[dict[str, Tensor]]):
         self.queries, self.length = validate.count("queries", queries), validate.count("length", length)
         if len(x) != len(y) or y.ndim != 1 or y.is_floating_point():
             raise ValueError(f"y must hold one class for each of {len(x)} examples, got {tuple(y.shape)} of {y.dtype}")
-        self.classes = sorted(set(y.tolist())) if classes is None else list(classes)
+        self.members = {k: (y == k).nonzero()[:, 0] for k in sorted(set(y.tolist()))}
+        needed = shots + queries
+        able = [k for k, rows in self.members.items() if len(rows) >= needed]
+        self.classes = able if classes is None else list(classes)
         if len(set(self.classes)) < ways:
-            raise ValueError(f"ways must be at most the {len(set(self.classes))} classes there are, got {ways}")
-        self.members = {k: (y == k).nonzero()[:, 0] for k in self.classes}
-        fewest = min(self.classes, key=lambda k: len(self.members[k]))
-        if len(self.members[fewest]) < shots + queries:
-            have = len(self.members[fewest])
-            raise ValueError(f"shots and queries must be at most the {have} of class {fewest}, got {shots} + {queries}")
+            what = f"classes with {needed} examples" if classes is None else "classes given"
+            raise ValueError(
+                f"ways must be at most the {len(set(self.classes))} {what}, got {ways}: lower shots or queries"
+            )
+        if short := sorted(set(self.classes) - set(able)):
+            have = len(self.members.get(short[0], ()))
+            raise ValueError(
+                f"shots and queries must be at most the {have} of class {short[0]}, got {shots} + {queries}"
+            )
 
     def __len__(self) -> int:
         return self.length
