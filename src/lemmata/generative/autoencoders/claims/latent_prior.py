@@ -82,6 +82,6 @@ def codes_are_drawn_to_the_prior(draw, factor=1.0, error=1.0, half=1.0, model=MM
         drawn = trained_autoencoder(draw, kind, factor * weight)
         fall = before / float(energy_distance(drawn.encode(x).detach(), prior))
         rise = squared_error(drawn, x) / squared_error(plain, x)
-        evidence.append(reaches(fall, 3.0, detail=f"times nearer to the prior, {kind}"))
+        evidence.append(reaches(fall, 20.0, detail=f"times nearer to the prior, {kind}"))
         evidence.append(reaches(rise, 2.0, at_most=True, detail=f"times the error, {kind}"))
     return all_of(*evidence)
