@@ -99,7 +99,8 @@ def denoise_photographs(
     lost = {"noisy": _decibels(seen, test.x), "Gaussian filter": _decibels(best_gaussian_filter(seen, test.x), test.x)}
     return Experiment(
         model, arguments, train, test, options, loss=loss, metrics=metrics, metric="psnr", largest=True,
-        picture=picture, sample=sample, notes={"baselines": lost, "how": "decibels, the same noise; the best of all filter widths"},
+        picture=picture, sample=sample,
+        notes={"baselines": lost, "how": "decibels, the same noise; the best of all filter widths"},
     )  # fmt: skip
 
 

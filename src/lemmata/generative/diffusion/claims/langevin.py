@@ -78,7 +78,7 @@ def small_steps_and_many(draw, noise=2.0, drift=1.0, order=1.0, density=two_hump
     steps = torch.tensor([0.02, 0.01, 0.005]).double()
     laws = [after_very_many(transition(density, float(each), noise, drift)) for each in steps]
     evidence.append(close(laws[0][0], laws[0][-1], within=1e-9, detail="laws from either end, in the long run"))
-    evidence.append(slope_is(steps, torch.stack([distance(law[200], truth) for law in laws]), order, within=0.015))
+    evidence.append(slope_is(steps, torch.stack([distance(law[150], truth) for law in laws]), order, within=0.015))
     leaps = [sampler(score_of(quartic), torch.full((20, 1), 5 / e**0.5).double(), e, 60) for e in (0.1, 0.01, 1e-4)]
     return all_of(*evidence, always(~torch.stack(leaps).isfinite(), detail="lighter tails: chains that explode"))
 
