@@ -5,11 +5,13 @@ from torch import nn
 from torch.nn import functional
 
 from lemmata.data.registry import load
+from lemmata.judge import all_of, at_least, at_most, claim, lie, reaches
+from lemmata.meta.claims.sine_waves import errors_after, trained_start
 from lemmata.meta.episodes import Episodes
 from lemmata.meta.maml import ANIL, MAML
 
 INNER_LR, TASKS = 0.3, 16
-BODY = ("1.weight", "1.bias", "3.weight", "3.bias")
+HEAD, BODY = ("5.weight", "5.bias"), ("1.weight", "1.bias", "3.weight", "3.bias")
 
 
 def network():
@@ -50,22 +52,38 @@ def teach(maml, generator, method, updates=500):
         optimizer.step()
 
 
-def accuracy(maml, names=None, rounds=25):
+def accuracy(maml, names=None, steps=1, rounds=25):
     """On new classes, with these parameters adapted, and how far body and head move by their own size."""
     learner = maml if names is None else MAML(maml.model, 1, INNER_LR, names=names)
     right, count, changes = 0.0, 0, []
     for batch in batches("test", rounds, 77):
-        right += float((learner(batch.x, batch.y, batch.query_x).argmax(2) == batch.query_y).sum())
+        right += float((learner(batch.x, batch.y, batch.query_x, steps).argmax(2) == batch.query_y).sum())
         count += batch.query_y.numel()
         changes.append([_change(maml, batch, part) for part in (BODY, HEAD)])
     body, head = torch.tensor(changes).mean(0).tolist()
     return right / count, body / head
 
 
-HEAD = ("5.weight", "5.bias")
-
-
 def _change(maml, batch, names):
     start, end = dict(maml.model.named_parameters()), MAML.adapt(maml, batch.x[0], batch.y[0])
     moved_by = torch.stack([(end[name] - start[name]).norm() / start[name].norm() for name in names])
     return float(moved_by.detach().mean())
+
+
+@claim("meta.anil")
+@lie("adapting the body alone does as well", adapted="body")
+@lie("all parameters, before any step", steps=0)
+def the_head_alone_adapts(draw, adapted="head", steps=1, waves=1.5):
+    """New characters by either method; how far body and head move; and sine waves, whose features must bend."""
+    whole, head = (draw.trained(build, teach, method=method) for method in ("all", "head"))
+    everything, moves = accuracy(whole)
+    alone, _ = accuracy(head, HEAD if adapted == "head" else BODY, steps)
+    start = trained_start(draw, "maml")
+    last = list(dict(start.model.named_parameters()))[-2:]
+    without_body = MAML(start.model, 1, start.config.inner_lr, names=last)
+    needed = errors_after(without_body, 1) / errors_after(start, 1)
+    return all_of(
+        reaches(alone, everything - 0.1),
+        at_most(moves, 0.25),
+        at_least(needed, waves),
+    )
