@@ -1,5 +1,7 @@
 """Losses of decoder and discriminator: extreme logits, batches of unequal size, and parity with torch."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional
@@ -12,7 +14,7 @@ def test_as_torchs_cross_entropy_with_labels(dtype):
     real, fake = torch.randn(40, 1, 3, 3, dtype=dtype), torch.randn(7, 1, dtype=dtype)
     said = functional.binary_cross_entropy_with_logits
     expected = (said(real, torch.ones_like(real)) + said(fake, torch.zeros_like(fake))) / 2
-    near = {"rtol": 1e-2, "atol": 1e-2} if dtype == torch.bfloat16 else {}
+    near: Any = {"rtol": 1e-2, "atol": 1e-2} if dtype == torch.bfloat16 else {}
     torch.testing.assert_close(discriminator_loss(real, fake), expected, **near)
     torch.testing.assert_close(non_saturating_loss(fake), said(fake, torch.ones_like(fake)), **near)
     torch.testing.assert_close(minimax_loss(fake), -said(fake, torch.zeros_like(fake)), **near)
