@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Num
 from torch import Generator, Tensor, nn
 
 from lemmata import validate
@@ -85,7 +85,7 @@ class Flow(nn.Module):
         if len(set(sizes)) > 1:
             raise ValueError(f"base and transforms must have as many features each, got {sizes}")
 
-    def forward(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
+    def forward(self, x: Num[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
         return self.log_prob(x)
 
     def pulled_back(self, x: Tensor, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
@@ -114,7 +114,7 @@ class Flow(nn.Module):
         return self.pushed_forward(z)[0]
 
     def log_prob(
-        self, x: Float[Tensor, "batch features"], *, generator: Generator | None = None
+        self, x: Num[Tensor, "batch features"], *, generator: Generator | None = None
     ) -> Float[Tensor, " batch"]:
         """The log-density of each example in nats; of discrete data a lower bound, with noise from the generator."""
         z, log_det = self.pulled_back(x, generator)
@@ -130,12 +130,12 @@ class Flow(nn.Module):
         x, log_det = self.pushed_forward(z)
         return x, self.base.log_prob(z) - log_det
 
-    def loss(self, x: Float[Tensor, "batch features"], *, generator: Generator | None = None) -> Float[Tensor, ""]:
+    def loss(self, x: Num[Tensor, "batch features"], *, generator: Generator | None = None) -> Float[Tensor, ""]:
         """The mean negative log-likelihood of a batch."""
         return -self.log_prob(x, generator=generator).mean()
 
     def bits_per_dimension(
-        self, x: Float[Tensor, "batch features"], *, generator: Generator | None = None
+        self, x: Num[Tensor, "batch features"], *, generator: Generator | None = None
     ) -> Float[Tensor, " batch"]:
         """What an example costs, in bits for each of its features."""
         return bits_per_dimension(self.log_prob(x, generator=generator), x[0].numel())
