@@ -111,7 +111,8 @@ class BernoulliOutput(OutputDistribution):
         if validate.visible(x) and not torch.equal(x.square(), x):  # only 0 and 1 are their own squares
             cure = "binarise it, (x > 0.5).to(x), or use ContinuousBernoulliOutput"
             raise ValueError(f"x must hold only 0 and 1 for a Bernoulli output: {cure}")
-        return -nn.functional.softplus(torch.where(x > 0, -raw, raw)).sum(-1)
+        bits, raw = torch.broadcast_tensors(x, raw)
+        return -nn.functional.binary_cross_entropy_with_logits(raw, bits, reduction="none").sum(-1)
 
     def forward(self, raw: Tensor) -> Tensor:
         return _checked_raw(raw).sigmoid()

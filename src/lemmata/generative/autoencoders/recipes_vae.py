@@ -84,13 +84,18 @@ def _mixture_nll(train: Tensor, test: Tensor, clusters: int, steps: int = 40) ->
     drawn = torch.Generator().manual_seed(0)
     share = torch.rand(len(train), clusters, generator=drawn).softmax(1)  # (images, clusters), nearly even
     share = (share + torch.eye(clusters)[torch.randint(clusters, (len(train),), generator=drawn)]) / 2
-    for _ in range(steps if clusters > 1 else 1):
-        weight = share.sum(0)
-        pixel = (share.mT @ train + 1) / (weight[:, None] + 2)  # (clusters, pixels)
-        log_prior = (weight / weight.sum()).log()
-        share = (train @ torch.logit(pixel).mT + (1 - pixel).log().sum(1) + log_prior).softmax(1)
-    joint = test @ torch.logit(pixel).mT + (1 - pixel).log().sum(1) + log_prior
+    for _ in range(steps):
+        pixel, log_prior = _pixels_of_clusters(train, share)
+        share = (train @ torch.logit(pixel).mT + torch.log1p(-pixel).sum(1) + log_prior).softmax(1)
+    pixel, log_prior = _pixels_of_clusters(train, share)
+    joint = test @ torch.logit(pixel).mT + torch.log1p(-pixel).sum(1) + log_prior
     return -float(joint.logsumexp(1).mean())
+
+
+def _pixels_of_clusters(train: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """How likely each pixel is white in each cluster (clusters, pixels), and the logarithm of the clusters' sizes."""
+    weight = share.sum(0)
+    return (share.mT @ train + 1) / (weight[:, None] + 2), (weight / weight.sum()).log()
 
 
 # --- Pictures ---

@@ -2,6 +2,7 @@ r"""The variational autoencoder: an encoder, a reparameterised sample, a decoder
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -60,6 +61,8 @@ class VAE(nn.Module):
     (torch.Size([5]), torch.Size([3, 6]))
     """
 
+    output: OutputDistribution
+
     def __init__(
         self,
         encoder: nn.Module,
@@ -71,7 +74,8 @@ class VAE(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder, self.decoder = validate.module("encoder", encoder), validate.module("decoder", decoder)
-        self.output = GaussianOutput() if output is None else validate.module("output", output, OutputDistribution)
+        self.output = GaussianOutput() if output is None else output
+        validate.module("output", self.output, OutputDistribution)
         self.latents = validate.count("latents", latents)
         self.kl_weight = validate.number("kl_weight", kl_weight, least=0)
         self.covariance = validate.one_of("covariance", covariance, COVARIANCES)
@@ -225,7 +229,8 @@ class MLPVAE(VAE):
         config = config_of(VAEConfig, locals())
         made = {"activation": activation, "device": device, "dtype": dtype}
         encoder = MLP(inputs, 2 * latents, widths=config.widths, **made)
-        nn.init.zeros_(encoder.layers[-1].weight[latents:])  # q begins as wide as the prior; else exp can be huge
+        last: Any = encoder.layers[-1]
+        nn.init.zeros_(last.weight[latents:])  # q begins as wide as the prior; else exp can be huge
         decoder = MLP(latents, inputs, widths=config.widths[::-1], **made)
         super().__init__(encoder, decoder, latents, _output_by_name(output, device, dtype), kl_weight)
         self.config, self.inputs = config, inputs

@@ -6,7 +6,7 @@ it sees that every pixel is 0 or 1, keeps a record, and evaluates once.
 
 import copy
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -61,7 +61,8 @@ def by_hand(task: Task) -> Callable[[], float]:
 
     def train() -> float:
         model = copy.deepcopy(task.model)
-        encoder, decoder = (nn.Sequential(part.layers[0], nn.ReLU(), part.layers[1]) for part in _halves(model))
+        halves: list[Any] = [model.encoder, model.decoder]
+        encoder, decoder = (nn.Sequential(half.layers[0], nn.ReLU(), half.layers[1]) for half in halves)
         optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.0, fused=True)
         for _ in range(EPOCHS):
             for rows in torch.randperm(len(task.x), device=task.x.device).split(BATCH):
@@ -77,10 +78,6 @@ def by_hand(task: Task) -> Callable[[], float]:
         return _mean_loss(model, task.x)
 
     return train
-
-
-def _halves(model: MLPVAE) -> tuple[nn.Module, nn.Module]:
-    return model.encoder, model.decoder
 
 
 @torch.no_grad()
@@ -100,9 +97,9 @@ def products(task: Task) -> Callable[[], None]:
             for number, layer in enumerate(layers):
                 x = task.x[:BATCH] if not number else layer.new_zeros(BATCH, len(layer))
                 y = x @ layer
-                x.mT @ y
+                torch.mm(x.mT, y)
                 if number:
-                    y @ layer.mT
+                    torch.mm(y, layer.mT)
 
     return compute
 
