@@ -55,6 +55,14 @@ def test_log_densities_and_ways_back():
     assert torch.allclose(model.encode(x, steps=60), x / 0.5, atol=0.02)
 
 
+def test_the_bound_is_below_the_log_density():
+    x = 0.5 * torch.randn(400, 1, generator=seeded()).double()
+    exact = float((-(x[:, 0] ** 2 / 0.25 + math.log(2 * math.pi * 0.25)) / 2).mean())
+    found = perfect(steps=50).elbo(x, samples=2, generator=seeded())
+    assert found.shape == (400,)
+    assert exact - 1.2 < float(found.mean()) < exact + 0.05
+
+
 @pytest.mark.parametrize("target", ["data", "velocity"])
 def test_noise_and_score_from_every_target(target):
     linear, x, time = LinearSchedule(), torch.randn(50, 1).double(), torch.full((50,), 0.3).double()

@@ -13,6 +13,7 @@ from lemmata.generative.diffusion.ancestral import ancestral_sampling, finite_sa
 from lemmata.generative.diffusion.captured_denoiser import captured
 from lemmata.generative.diffusion.ddim import ddim_sampling
 from lemmata.generative.diffusion.denoiser_mlp import DenoiserMLP  # noqa: F401 - in the example
+from lemmata.generative.diffusion.diffusion_elbo import diffusion_elbo
 from lemmata.generative.diffusion.forward_process import diffuse
 from lemmata.generative.diffusion.noise_schedule import CosineSchedule, LinearSchedule, NoiseSchedule
 from lemmata.generative.diffusion.probability_flow import flow_log_prob, probability_flow
@@ -215,6 +216,26 @@ class DDPM(nn.Module):
             )
         with evaluating(self):
             return flow_log_prob(self.noise, x, self.schedule, self.flow_times(steps).flip(0))
+
+    def elbo(
+        self,
+        x: Float[Tensor, "batch ..."],
+        *,
+        samples: int = 1,
+        levels: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Float[Tensor, " batch"]:
+        """A lower bound of the log-density of each example, in nats: all terms, with so many draws of their noise.
+
+        With `levels` of grey values spread evenly from -1 to 1, of its log-probability.
+        """
+        self._check_examples(x)
+        with evaluating(self):
+            drawn = [
+                diffusion_elbo(self, x, self.steps, target=self.target, levels=levels, generator=generator).elbo
+                for _ in range(validate.count("samples", samples))
+            ]
+        return torch.stack(drawn).mean(0)  # (batch,)
 
     def _check_examples(self, x: Tensor, name: str = "x") -> None:
         if not validate.tensor(name, x).is_floating_point():
