@@ -57,9 +57,9 @@ def points_of(draw, variances, count=40):
     return whitened * variances.sqrt() @ axes, axes
 
 
-def falling_variances(draw, n):
-    """Distinct variances, each at most three quarters of the one before."""
-    return 4 * draw.uniform(n, low=0.5, high=0.75).cumprod(0)
+def variances_with_a_gap(draw, n, m):
+    """Variances of which the first m are well above the others."""
+    return torch.cat([draw.uniform(m, low=2.0, high=4.0), draw.uniform(n - m, low=0.3, high=1.2)])
 
 
 def centred_digits():
@@ -137,7 +137,7 @@ def truncated_singular_values(draw, centred=moved_to_the_mean, first=True, kept=
     """Minimised from random weights, and PCA, beside NumPy's truncated decomposition, other maps and projections."""
     evidence = []
     for n, m in ((4, 1), (7, 3), (12, 4)):
-        raw, _ = points_of(draw, falling_variances(draw, n))
+        raw, _ = points_of(draw, variances_with_a_gap(draw, n, m))
         raw = raw + 3 * draw.unit(n)  # as far from the origin as they are wide
         x, deviations = centred(raw), raw - raw.mean(0)
         left, lengths, right = map(torch.from_numpy, numpy.linalg.svd(deviations.numpy(), full_matrices=False))
