@@ -5,7 +5,7 @@ ddpm`, the energy distance between features of a small classifier.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -72,12 +72,12 @@ KINDS: dict[str, tuple[type[LatentPenalty], type]] = {
 }
 NETWORK: dict[str, Any] = {"code": 8, "widths": (256, 128), "pixels": True}
 SHORT = Options(epochs=300, batch_size=128, optimizer="adam", lr=2e-3, schedule="linear", evaluate=100)
-LONG = Options(epochs=600, batch_size=128, optimizer="adam", lr=2e-3, schedule="linear", evaluate=200)
+LONG = replace(SHORT, epochs=500, ema_decay=0.995, evaluate=250)
 
 
 USUAL: Mapping[str, LatentPenaltyConfig] = {
     "aae": AdversarialLatent(**NETWORK),
-    "waae": WassersteinLatent(**NETWORK, penalty_weight=10.0, constraint="clipping", largest_weight=0.1),
+    "waae": WassersteinLatent(**NETWORK),
     "mmd_autoencoder": LatentPenaltyConfig(**NETWORK, penalty_weight=30.0),
 }
 USUAL_TRAINING: Mapping[str, Options] = {"aae": SHORT, "waae": LONG, "mmd_autoencoder": SHORT}
@@ -111,7 +111,7 @@ def encode_digits(
 
     def sample(model: LatentPenalty, count: int, generator: torch.Generator) -> Figure:
         drawn = _decoded(model, count, generator).view(count, *train.x.shape[1:])
-        return image_grid(drawn, "Digits decoded from draws of the prior", columns=10)
+        return image_grid(drawn, "Digits decoded from draws of the prior", columns=6)
 
     def picture(model: LatentPenalty) -> Figure:
         return _latent_map(model, found.test, found.classes)
