@@ -5,8 +5,7 @@ from torch import nn
 from torch.nn import functional
 
 from lemmata.data.registry import load
-from lemmata.judge import all_of, at_least, at_most, claim, lie, reaches
-from lemmata.meta.claims.sine_waves import errors_after, trained_start
+from lemmata.judge import all_of, at_most, claim, lie, reaches
 from lemmata.meta.episodes import Episodes
 from lemmata.meta.maml import ANIL, MAML
 
@@ -73,17 +72,9 @@ def _change(maml, batch, names):
 @claim("meta.anil")
 @lie("adapting the body alone does as well", adapted="body")
 @lie("all parameters, before any step", steps=0)
-def the_head_alone_adapts(draw, adapted="head", steps=1, waves=1.5):
-    """New characters by either method; how far body and head move; and sine waves, whose features must bend."""
+def the_head_alone_adapts(draw, adapted="head", steps=1):
+    """New characters by either method, and how far body and head move by their own size."""
     whole, head = (draw.trained(build, teach, method=method) for method in ("all", "head"))
     everything, moves = accuracy(whole)
     alone, _ = accuracy(head, HEAD if adapted == "head" else BODY, steps)
-    start = trained_start(draw, "maml")
-    last = list(dict(start.model.named_parameters()))[-2:]
-    without_body = MAML(start.model, 1, start.config.inner_lr, names=last)
-    needed = errors_after(without_body, 1) / errors_after(start, 1)
-    return all_of(
-        reaches(alone, everything - 0.1),
-        at_most(moves, 0.25),
-        at_least(needed, waves),
-    )
+    return all_of(reaches(alone, everything - 0.1), reaches(everything, 0.6), at_most(moves, 0.25))
