@@ -120,7 +120,7 @@ def encode_digits(
     return Experiment(
         model, arguments, train, test, options, learner=learner, metrics=metrics, metric="energy_distance",
         loss=lambda model, batch: model.loss(batch.x), sample=sample, picture=picture, classes=found.classes,
-        notes={"baselines": {**LOST[data], **(PLAIN if system == "aae" else {})}, "how": HOW},
+        notes={"baselines": {**LOST[data], **(PLAIN if isinstance(model, CriticPenalty) else {})}, "how": HOW},
     )  # fmt: skip
 
 
