@@ -80,6 +80,8 @@ class DDPM(nn.Module):
     (torch.Size([]), torch.Size([5, 2]))
     """
 
+    denoiser: Any  # a module, with members of its own
+
     def __init__(
         self,
         denoiser: nn.Module,

@@ -81,20 +81,20 @@ def by_starting_kernels(task: Sampling) -> Callable[[], Tensor]:
 @peer("diffusers", needs="diffusers", cases="sixteen")
 def by_diffusers(task: Sampling) -> Callable[[], Tensor]:
     """The same network under the scheduler of diffusers, at the same times, which it counts from 0."""
-    from diffusers import DDIMScheduler
+    from diffusers.schedulers.scheduling_ddim import DDIMScheduler
 
     rates = task.model.steps.noise_rates[1:].float().numpy()
     scheduler = DDIMScheduler(CHAIN, trained_betas=rates, clip_sample=False, set_alpha_to_one=True)
-    count = len(task.walk) - 1
-    scheduler.set_timesteps(count)
-    scheduler.timesteps = torch.tensor(task.walk[:-1]) - 1
+    scheduler.set_timesteps(len(task.walk) - 1)
+    times = [t - 1 for t in task.walk[:-1]]
+    scheduler.timesteps = torch.tensor(times)
 
     def run() -> Tensor:
         x = task.x
         with torch.no_grad():
-            for t in scheduler.timesteps:
-                answer = task.model(x, (t + 1).to(x.device).expand(len(x)))
-                x = scheduler.step(answer, t, x, eta=0.0).prev_sample
+            for t in times:
+                answer = task.model(x, torch.full((len(x),), t + 1, device=x.device))
+                x = scheduler.step(answer, t, x, eta=0.0, return_dict=False)[0]
         return x
 
     return run

@@ -1,5 +1,7 @@
 """What a denoiser learns: exact conditional means of Gaussian mixtures, and one small network that comes near them."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -15,6 +17,8 @@ T = 50  # steps of the chain of the trained network
 
 class Mixture(nn.Module):
     """Three normal clouds in the plane; what is expected of the noise in a state, by Bayes' rule. No parameters."""
+
+    steps: Any  # of the model that it belongs to
 
     def __init__(self, steps=None):
         super().__init__()
