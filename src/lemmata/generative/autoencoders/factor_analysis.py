@@ -86,7 +86,7 @@ class FactorAnalysis(LinearGaussianModel):
         if not self.converged_:
             # past no_grad, to the line that asked
             warnings.warn(f"the fit did not come to rest in {steps} steps: raise steps or tolerance", stacklevel=3)
-        self._take(mean, loadings, noise)
+        self._take_solution(mean, loadings, noise)
         return self
 
 

@@ -66,14 +66,14 @@ class LinearGaussianModel(nn.Module, ABC):
 
     def distribution(self) -> LowRankGaussian:
         """The law of x; in float32 where the parameters are in half precision."""
-        wide = self._wide
+        wide = self._wide_dtype
         return LowRankGaussian(
             self.mean.to(wide), self.loadings.to(wide), self.log_noise.to(wide).exp().expand(self.features)
         )
 
     def log_prob(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
         """The log-density of each example, in nats."""
-        return self.distribution().log_density(self._checked(x).to(self._wide))
+        return self.distribution().log_density(self._checked_features(x).to(self._wide_dtype))
 
     def loss(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, ""]:
         """The mean negative log-likelihood, in nats."""
@@ -100,14 +100,14 @@ class LinearGaussianModel(nn.Module, ABC):
 
         $$ z \mid x \sim \mathcal N\big(M^{-1}W^\top\Sigma^{-1}(x-\mu), M^{-1}\big), \quad M = I + W^\top\Sigma^{-1}W $$
         """
-        x = self._checked(x)
-        precision, weighted = self._precision()
+        x = self._checked_features(x)
+        precision, weighted = self._factor_precision()
         covariance = torch.linalg.inv(precision)
         return Gaussian(self._posterior_mean(precision, weighted, x), (covariance + covariance.mT) / 2)
 
     def encode(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch factors"]:
         """The mean of the factors once x is seen: also their likeliest value, which is shrunk towards 0."""
-        return self._posterior_mean(*self._precision(), self._checked(x)).to(x.dtype)
+        return self._posterior_mean(*self._factor_precision(), self._checked_features(x)).to(x.dtype)
 
     def transform(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch factors"]:
         """`encode`, by scikit-learn's name."""
@@ -120,26 +120,28 @@ class LinearGaussianModel(nn.Module, ABC):
     def forward(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch features"]:
         return self.decode(self.encode(x))  # (..., features) -> (..., factors) -> (..., features)
 
-    def _precision(self) -> tuple[Tensor, Tensor]:
+    def _factor_precision(self) -> tuple[Tensor, Tensor]:
         r"""$M = I + W^\top\Sigma^{-1}W$ (factors, factors) and $W^\top\Sigma^{-1}$ (factors, features)."""
-        loadings = self.loadings.to(self._wide)
-        weighted = (loadings / self.log_noise.to(self._wide).exp().expand(self.features)[:, None]).mT
-        identity = torch.eye(self.factors, dtype=self._wide, device=loadings.device)
-        return identity + (weighted @ loadings).to(self._wide), weighted
+        loadings = self.loadings.to(self._wide_dtype)
+        weighted = (loadings / self.log_noise.to(self._wide_dtype).exp().expand(self.features)[:, None]).mT
+        identity = torch.eye(self.factors, dtype=self._wide_dtype, device=loadings.device)
+        return identity + (weighted @ loadings).to(self._wide_dtype), weighted
 
     def _posterior_mean(self, precision: Tensor, weighted: Tensor, x: Tensor) -> Tensor:
-        pulled = ((x.to(self._wide) - self.mean.to(self._wide)) @ weighted.mT).to(self._wide)  # (..., factors)
+        pulled = ((x.to(self._wide_dtype) - self.mean.to(self._wide_dtype)) @ weighted.mT).to(
+            self._wide_dtype
+        )  # (..., factors)
         # One row for each example: M is symmetric, so that it may stand on the right.
         return (
             torch.linalg.solve(precision, pulled, left=False) if x.ndim > 1 else torch.linalg.solve(precision, pulled)
         )
 
     @property
-    def _wide(self) -> torch.dtype:
+    def _wide_dtype(self) -> torch.dtype:
         """Small matrices are factorised in float32 at least."""
         return torch.promote_types(self.loadings.dtype, torch.float32)
 
-    def _checked(self, x: Tensor) -> Tensor:
+    def _checked_features(self, x: Tensor) -> Tensor:
         return validate.inputs("x", x, self.features)
 
     # --- Fitting ---
@@ -151,7 +153,7 @@ class LinearGaussianModel(nn.Module, ABC):
             raise ValueError("x must hold at least 2 points, got 1: a single one has no variance")
         return x.detach().to(self.mean.device, torch.float64)
 
-    def _take(self, mean: Tensor, loadings: Tensor, noise: Tensor) -> None:
+    def _take_solution(self, mean: Tensor, loadings: Tensor, noise: Tensor) -> None:
         """What was found, with the longest entry of each column positive, measured in units of the noise."""
         longest = loadings.gather(0, (loadings / noise[:, None].sqrt()).abs().argmax(0, keepdim=True))
         signs = torch.where(longest < 0, -1.0, 1.0).to(loadings)

@@ -53,7 +53,9 @@ class ProbabilisticPCA(LinearGaussianModel):
         mean = wide.mean(0)
         axes, variances = principal_axes(wide - mean)
         level = self._left_over(variances) if noise is None else float(validate.positive("noise", noise))
-        self._take(mean, loadings_of(axes, variances, self.factors, level), torch.tensor([level], dtype=torch.float64))
+        self._take_solution(
+            mean, loadings_of(axes, variances, self.factors, level), torch.tensor([level], dtype=torch.float64)
+        )
         return self
 
     def _left_over(self, variances: Tensor) -> float:

@@ -89,10 +89,10 @@ def factors_of_digits(
 
     def picture(model: LinearGaussianModel) -> Figure:
         x = test.x[:SHOWN].to(model.mean)
-        return _strokes_and_copies(model.loadings.mT, _grey(x), _grey(model(x)), "factors")
+        return _strokes_and_copies(model.loadings.mT, _grey_images(x), _grey_images(model(x)), "factors")
 
     def sample(model: LinearGaussianModel, count: int, generator: torch.Generator) -> Figure:
-        return image_grid(_grey(model.sample(count, generator=generator)), f"Digits of {factors} factors")
+        return image_grid(_grey_images(model.sample(count, generator=generator)), f"Digits of {factors} factors")
 
     def predict(model: LinearGaussianModel, examples: Examples) -> dict[str, Tensor]:
         x = examples.x.flatten(1).to(model.mean) * LEVELS + 0.5
@@ -119,7 +119,7 @@ def _noisy_levels(found: Dataset, seed: int) -> tuple[Examples, Examples]:
     return parts[0], parts[1]
 
 
-def _grey(levels: Tensor) -> Tensor:
+def _grey_images(levels: Tensor) -> Tensor:
     """Levels with their noise as images in [0, 1]."""
     return ((levels.detach() - 0.5) / LEVELS).reshape(-1, 8, 8)
 
@@ -135,7 +135,7 @@ def project_digits(
 ) -> Experiment:
     """Handwritten digits as a few numbers each, by the directions in which they vary most."""
     found = load(data)
-    train, test = _flat(found.train), _flat(found.test)
+    train, test = _flat_examples(found.train), _flat_examples(found.test)
     arguments = {"features": train.x.shape[1], "components": config.code_size}
     model = PCA(train.x.shape[1], config.code_size)
     learner = AllAtOnce(_Unlabelled(model), lambda _, part: _copy_error(model, part))
@@ -146,7 +146,7 @@ def project_digits(
 
     return Experiment(
         model, arguments, train, test, options, learner=learner, metric="error", predict=predict,
-        picture=_copies(test, lambda model: model.axes), notes=_other_projections(train, test, config.code_size),
+        picture=_copy_figure(test, lambda model: model.axes), notes=_other_projections(train, test, config.code_size),
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def copy_digits(
 ) -> Experiment:
     """The same, learnt by gradient descent: other numbers that say as much."""
     found = load(data)
-    train, test = _flat(found.train), _flat(found.test)
+    train, test = _flat_examples(found.train), _flat_examples(found.test)
     arguments = {"inputs": train.x.shape[1], "code_size": config.code_size, "bias": True}
     model = built(LinearAutoencoder, arguments, options)
 
@@ -171,12 +171,12 @@ def copy_digits(
 
     return Experiment(
         model, arguments, train, test, options, loss=loss, metrics=_copy_error, metric="error", predict=predict,
-        picture=_copies(test, lambda model: model.decoder.weight.mT),
+        picture=_copy_figure(test, lambda model: model.decoder.weight.mT),
         notes=_other_projections(train, test, config.code_size),
     )  # fmt: skip
 
 
-def _flat(part: Examples) -> Examples:
+def _flat_examples(part: Examples) -> Examples:
     return Examples(x=part.x.flatten(1), y=part.y)
 
 
@@ -199,7 +199,7 @@ def _other_projections(train: Examples, test: Examples, size: int) -> Mapping[st
     return {"baselines": baselines, "how": f"squared error of a test image, of {size} numbers"}
 
 
-def _copies(test: Examples, strokes: Callable[[Any], Tensor]) -> Callable[[Any], Figure]:
+def _copy_figure(test: Examples, strokes: Callable[[Any], Tensor]) -> Callable[[Any], Figure]:
     def picture(model: Any) -> Figure:
         x = test.x[:SHOWN].to(strokes(model))
         return _strokes_and_copies(

@@ -63,7 +63,7 @@ def along_the_gradient(data: Table) -> Callable[[], Any]:
     return fit
 
 
-def _peer(data: Table, method: Any) -> Callable[[], Any]:
+def _peer_fit(data: Table, method: Any) -> Callable[[], Any]:
     from sklearn.decomposition import FactorAnalysis as Peer
 
     x = data.x.numpy()
@@ -80,13 +80,13 @@ def _peer(data: Table, method: Any) -> Callable[[], Any]:
 @peer("scikit-learn, exact", needs="scikit-learn")
 def by_exact_steps(data: Table) -> Callable[[], Any]:
     """Steps of EM with all singular values."""
-    return _peer(data, "lapack")
+    return _peer_fit(data, "lapack")
 
 
 @peer("scikit-learn, randomised", needs="scikit-learn")
 def by_randomised_steps(data: Table) -> Callable[[], Any]:
     """Steps of EM with the first singular values alone, from random projections."""
-    return _peer(data, "randomized")
+    return _peer_fit(data, "randomized")
 
 
 @limit("the covariance and ten of its decompositions")
