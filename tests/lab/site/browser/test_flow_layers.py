@@ -14,7 +14,7 @@ def test_a_square_is_dragged_and_its_layers_set_by_hand(visit, size, scheme):
     page = visit("/labs/flow_layers?flow=hand&layer=2", size, scheme)
     plane, said = page.locator("svg.plane"), page.locator("[data-said]")
     expect(said).to_contain_text("After 2 of 6 layers")
-    expect(plane.locator(".rule")).to_have_count(22)
+    expect(plane.locator(".warped")).to_have_count(22)
     expect(plane.locator(".carried")).to_have_count(1)
     page.get_by_label("always the same", exact=True).check()
     expect(said).to_contain_text("vertical lines stay where they were")

@@ -48,10 +48,10 @@
     const thick = { class: "level", fill: "var(--figure-1)", "fill-opacity": 0.11, "shape-rendering": "crispEdges" };
     const level = (numbers) => make("path", { d: cells(numbers), ...thick });
     plane.groups.density.replaceChildren(...levels.map(level));
-    const look = { class: "rule", fill: "none", stroke: "var(--ink)", "stroke-opacity": 0.45, "stroke-width": 1 };
+    const look = { class: "warped", fill: "none", stroke: "var(--ink)", "stroke-opacity": 0.5, "stroke-width": 1, "vector-effect": "non-scaling-stroke" };
     plane.groups.grid.replaceChildren(...lines.map((line) => make("path", { d: trail(line), ...look })));
     plane.groups.data.replaceChildren(...data.map((at) => lab.dot(true, at, 0.025, { fill: "var(--figure-2)" }, "")));
-    const edge = { fill: "var(--figure-3)", "fill-opacity": 0.35, stroke: "var(--figure-3)", "stroke-width": 2.4 };
+    const edge = { fill: "var(--figure-3)", "fill-opacity": 0.35, stroke: "var(--figure-3)", "stroke-width": 2.4, "vector-effect": "non-scaling-stroke" };
     plane.groups.square.replaceChildren(make("path", { class: "carried", d: `${trail(square)}z`, ...edge }));
   }
 

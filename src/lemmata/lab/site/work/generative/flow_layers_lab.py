@@ -28,7 +28,7 @@ LAB = {
 REACH, CELLS, LAYERS = 3.0, 48, 6
 SIDE = 0.3  # of the square around the point, in the noise's plane
 LEVELS = 8
-STEPS = 300  # of training
+STEPS = 700  # of training
 
 
 class State(LabState):
