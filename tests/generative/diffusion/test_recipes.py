@@ -28,6 +28,7 @@ def few_steps(recipe, config=None, **changed):
     return recipe(config=config or usual, options=replace(options, **quick))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "patch"), [(generate_digits, 1), (generate_clothing, 4)])
 def test_images_are_sampled_and_shown_on_their_way(recipe, patch):
     experiment = few_steps(recipe, replace(SMALL, patch=patch))
