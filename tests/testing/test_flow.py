@@ -44,12 +44,14 @@ def shipped():
     return [each for each in parts if isinstance(each, type) and issubclass(each, Flow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", shipped(), ids=lambda kind: kind.__name__)
 def test_every_flow_of_the_room_passes_every_check(kind):
     report = check_flow(SHIPPED[kind]())
     assert len(report.named("passed")) == len(report.findings) == 12
 
 
+@pytest.mark.slow
 def test_one_feature_and_several():
     check_flow(MaskedAutoregressiveFlow(1, layers=1, **SMALL), features=1)
     check_flow(RealNVP(5, couplings=2, **SMALL), features=5, steps=100)
@@ -253,6 +255,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_what_is_broken_fails_the_check_that_it_breaks(mistake):
     make, checks = BROKEN[mistake]
