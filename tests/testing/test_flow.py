@@ -91,7 +91,9 @@ def test_flows_of_zuko_pass(kind, words):
     flow = getattr(zuko.flows, kind)(2, transforms=2, hidden_features=(16,))
     assert len(check_flow(OfZuko(flow), **words).named("passed")) == 12
     if kind == "NSF":
-        report = check_flow(OfZuko(flow), skip=["narrow", "inverse", "jacobian", "integral", "samples"], steps=50, on_fail="report")
+        report = check_flow(
+            OfZuko(flow), skip=["narrow", "inverse", "jacobian", "integral", "samples"], steps=50, on_fail="report"
+        )
         assert report.named("failed") == ["wide"]
 
 
