@@ -1,6 +1,7 @@
 """What becomes of a density under an invertible map, and under several of them."""
 
 import math
+from typing import Any
 
 import torch
 from torch.distributions import MultivariateNormal, Normal
@@ -14,8 +15,13 @@ from lemmata.generative.flows.mixing import InvertibleConvolution, Permutation
 from lemmata.generative.flows.transform import Transform
 from lemmata.judge import all_of, claim, close, lie, probability_is
 
-DOUBLE = {"dtype": torch.float64}
-SMOOTH = {"widths": (8,), "activation": "tanh", "max_log_scale": 1.0, **DOUBLE}  # a grid resolves what it makes
+DOUBLE: dict[str, Any] = {"dtype": torch.float64}
+SMOOTH: dict[str, Any] = {
+    "widths": (8,),
+    "activation": "tanh",
+    "max_log_scale": 1.0,
+    **DOUBLE,
+}  # a grid resolves what it makes
 
 
 def flow_of(draw, *transforms, size=0.5):
@@ -94,7 +100,7 @@ def mass_is_neither_lost_nor_made(draw, power=1.0, outer=ActNorm):
     points, area = grid(far.amin(0) - 0.1, far.amax(0) + 0.1, 400)
     columns = []
     for unit in torch.eye(2).double():
-        z, column = jvp(curved.encode, (points,), (unit.expand_as(points),))
+        z, column = jvp(curved.encode, (points,), (unit.expand_as(points),))  # type: ignore[misc]
         columns.append(column)
     jacobian = torch.stack(columns, 2)  # (points, 2, 2), of the way back
     formula = noise_density(z) + power * torch.linalg.slogdet(jacobian).logabsdet

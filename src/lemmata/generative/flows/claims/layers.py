@@ -144,7 +144,7 @@ class SeesItself(MaskedAffine):
 
     def __init__(self, *arguments, **choices):
         super().__init__(*arguments, **choices)
-        self.mask0.fill_(1.0)
+        self.get_buffer("mask0").fill_(1.0)
 
 
 @claim("flow.ar_triangular")

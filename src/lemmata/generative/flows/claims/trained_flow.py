@@ -77,7 +77,7 @@ def two_moons_are_learnt(draw, alternate=True, volume=1.0, passes=1.0):
     gaussian = MultivariateNormal(train.mean(0), torch.cov(train.mT))
     gained = flow.log_prob(test).mean() - gaussian.log_prob(test).mean()
     points, area = grid(test.amin(0) - 2, test.amax(0) + 2, 400)
-    drawn = [law.sample(4000) if law is flow else law.sample((4000,)) for law in (flow, gaussian)]
+    drawn = (flow.sample(4000), gaussian.sample((4000,)))
     far, farther = (energy_distance(sample, test, unbiased=True) for sample in drawn)
     return all_of(
         exactly(moved_by_other(flow, draw.generator), [True, True], detail="each feature depends on the other's noise"),
