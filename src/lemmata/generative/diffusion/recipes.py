@@ -1,7 +1,8 @@
 """What `lemmata train ddpm` does: points, digits and clothing from noise, beside a Gaussian that must lose.
 
 The score is the energy distance of samples from test examples, as they are or by the hidden units of a classifier: near
-zero where both have one law. What the defaults reach (seed 0): moons 0.004, digits -0.02; `LOST` has what must lose.
+zero where both have one law. What the defaults reach (seed 0): moons 0.004, digits -0.02, fashion 0.021; `LOST` has
+what must lose. Few steps on large images learn more if the clean image is asked for: by noise, fashion reaches 1.18.
 """
 
 import functools
@@ -79,8 +80,8 @@ def generate_digits(
 @recipe("ddpm", data="fashion", metric="energy_distance")
 def generate_clothing(
     data: str = "fashion",
-    config: ImageDDPMConfig = ImageDDPMConfig(widths=(32, 64), patch=4),  # noqa: B008
-    options: Options = Options(epochs=80, batch_size=128, lr=2e-3, schedule="cosine", ema_decay=0.99, evaluate=20),  # noqa: B008
+    config: ImageDDPMConfig = ImageDDPMConfig(widths=(32, 64), patch=4, noising_steps=200, target="data"),  # noqa: B008
+    options: Options = Options(epochs=80, batch_size=128, lr=3e-3, schedule="cosine", ema_decay=0.99, evaluate=40),  # noqa: B008
 ) -> Experiment:
     """Articles of clothing of 28 x 28 pixels, out of noise, learnt from 2,000."""
     return _generated_images(data, config, options)
