@@ -13,6 +13,7 @@ from lemmata.continual.fisher_diagonal import LABELS, fisher_diagonal
 from lemmata.continual.strategy import Strategy
 from lemmata.data.examples import Examples
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["EWC", "EWCConfig", "Spring"]
 
@@ -83,7 +84,7 @@ class EWC(Strategy):
         decay: float | None = EWCConfig.decay,
     ) -> None:
         super().__init__(model)
-        self.config = EWCConfig(strength, labels, decay)
+        self.config = config_of(EWCConfig, locals())
         self.springs: list[Spring] = []
 
     def loss(self, batch: Examples) -> Tensor:

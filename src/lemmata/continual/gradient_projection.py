@@ -15,6 +15,7 @@ from lemmata.continual.rehearsal import draw_rows
 from lemmata.continual.strategy import Strategy
 from lemmata.data.examples import Examples
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["GradientProjection", "GradientProjectionConfig"]
@@ -61,7 +62,7 @@ class GradientProjection(Strategy):
         size: int = GradientProjectionConfig.size,
     ) -> None:
         super().__init__(model)
-        self.config = GradientProjectionConfig(energy, size)
+        self.config = config_of(GradientProjectionConfig, locals())
         for name, part in model.named_modules():
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
                 raise ValueError(
@@ -118,9 +119,7 @@ class GradientProjection(Strategy):
         finally:
             for handle in handles:
                 handle.remove()
-        return {
-            name: rows[torch.linspace(0, len(rows) - 1, min(len(rows), ROWS)).long()] for name, rows in found.items()
-        }
+        return {name: _thinned(rows) for name, rows in found.items()}
 
     def state(self) -> dict[str, Any]:
         return {"bases": dict(self.bases)}

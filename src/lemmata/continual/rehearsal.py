@@ -13,6 +13,7 @@ from lemmata.continual.buffer import CHOICES, choose_examples
 from lemmata.continual.strategy import Strategy
 from lemmata.data.examples import Examples
 from lemmata.marks import system
+from lemmata.signatures import config_of
 
 __all__ = ["Rehearsal", "RehearsalConfig"]
 
@@ -49,10 +50,13 @@ class Rehearsal(Strategy):
     """
 
     def __init__(
-        self, model: nn.Module, size: int = RehearsalConfig.size, choice: str = RehearsalConfig.choice
+        self,
+        model: nn.Module,
+        size: int = RehearsalConfig.size,
+        choice: str = RehearsalConfig.choice,
     ) -> None:
         super().__init__(model)
-        self.config = RehearsalConfig(size, choice)
+        self.config = config_of(RehearsalConfig, locals())
         self.buffers: list[Examples] = []  # of each earlier task
 
     def loss(self, batch: Examples) -> Tensor:

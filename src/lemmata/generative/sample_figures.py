@@ -12,7 +12,7 @@ __all__ = ["density_map", "image_grid", "point_cloud"]
 
 CELLS = 80  # of the map, along each axis
 SHOWN = 1000  # points of each cloud
-SIDE = 24  # pixels along a side to which small images are enlarged
+SIDE = 24  # pixels along a side to which small images that stand alone are enlarged
 
 
 def image_grid(
@@ -22,15 +22,16 @@ def image_grid(
 
     >>> figure = image_grid(torch.zeros(6, 1, 8, 8), columns=3)
     >>> len(figure.marks), len(figure.marks[0].pixels), len(figure.marks[0].pixels[0])
-    (1, 52, 78)
+    (1, 20, 30)
     """
     images = images.detach().cpu().double()
     images = images[:, 0] if images.ndim == 4 else images  # (n, height, width)
     if images.ndim != 3 or not len(images):
         raise ValueError(f"images must be (n, height, width) or (n, 1, height, width), got {tuple(images.shape)}")
-    times = max(1, SIDE // max(images.shape[1:]))
-    pixels = images.clamp(0, 1).repeat_interleave(times, 1).repeat_interleave(times, 2)
+    pixels = images.clamp(0, 1)
     if labels:
+        times = max(1, SIDE // max(images.shape[1:]))
+        pixels = pixels.repeat_interleave(times, 1).repeat_interleave(times, 2)
         marks = [Image(_rounded(each), label) for each, label in zip(pixels, labels, strict=True)]
         return Figure(title, marks=marks, note=note)
     return Figure(title, marks=[Image(_rounded(_tile(pixels, columns)))], note=note)

@@ -9,6 +9,9 @@ from lemmata.testing.equivariance import check_equivariance as check_equivarianc
 from lemmata.testing.findings import Finding as Finding
 from lemmata.testing.findings import Nonconforming as Nonconforming
 from lemmata.testing.findings import Report as Report
+from lemmata.testing.flow import FlowError as FlowError
+from lemmata.testing.flow import FlowReport as FlowReport
+from lemmata.testing.flow import check_flow as check_flow
 from lemmata.testing.module import ModuleError as ModuleError
 from lemmata.testing.module import ModuleReport as ModuleReport
 from lemmata.testing.module import check_module as check_module
@@ -32,6 +35,8 @@ __all__ = [
     "EquivarianceError",
     "EquivarianceReport",
     "Finding",
+    "FlowError",
+    "FlowReport",
     "ModuleError",
     "ModuleReport",
     "Nonconforming",
@@ -44,6 +49,7 @@ __all__ = [
     "SamplerReport",
     "check_attack",
     "check_equivariance",
+    "check_flow",
     "check_module",
     "check_optimizer",
     "check_recurrence",

@@ -8,15 +8,15 @@ from lemmata.generative.autoencoders.recipes_autoencoder import (
     PhotoDenoiserConfig,
     best_gaussian_filter,
     denoise_photographs,
-    encode_digits,
+    squeeze_digits,
 )
 from lemmata.marks import usual_settings
 from lemmata.train.loop import run_experiment
 
 
 def test_digits_in_eight_numbers_beat_eight_components():
-    _, options = usual_settings(encode_digits, "deep_autoencoder")
-    experiment = encode_digits(options=replace(options, epochs=10, device="cpu"))
+    _, options = usual_settings(squeeze_digits, "deep_autoencoder")
+    experiment = squeeze_digits(options=replace(options, epochs=10, device="cpu"))
     score = run_experiment(experiment).scores["error"]
     assert score < experiment.notes["baselines"]["8 principal components"]
     assert len(experiment.picture(experiment.system).marks) == 3

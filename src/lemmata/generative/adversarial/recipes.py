@@ -23,7 +23,7 @@ from lemmata.generative.adversarial.wgan import WGAN, WGANConfig
 from lemmata.generative.diffusion.recipes import HOW, LOST, image_features
 from lemmata.generative.sample_figures import image_grid, point_cloud
 from lemmata.marks import recipe
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 from lemmata.train.experiment import Experiment
 from lemmata.train.forms import built, chosen
 from lemmata.train.options import Options

@@ -28,7 +28,7 @@ from lemmata.train.experiment import Experiment
 from lemmata.train.forms import built, chosen
 from lemmata.train.options import Options
 
-__all__ = ["PhotoDenoiserConfig", "best_gaussian_filter", "denoise_photographs", "encode_digits"]
+__all__ = ["PhotoDenoiserConfig", "best_gaussian_filter", "denoise_photographs", "squeeze_digits"]
 
 PATCH = 40  # pixels along a side of what is learnt from
 
@@ -135,7 +135,7 @@ def _decibels(image: Tensor, truth: Tensor) -> float:
 
 
 @recipe("deep_autoencoder", data="digits", metric="error")
-def encode_digits(
+def squeeze_digits(
     data: str = "digits",
     config: DeepAutoencoderConfig = DeepAutoencoderConfig(),  # noqa: B008
     options: Options = Options(epochs=80, batch_size=64, lr=3e-3, schedule="cosine", evaluate=20),  # noqa: B008

@@ -24,7 +24,7 @@ from lemmata.generative.diffusion.ddpm_networks import ImageDDPM, ImageDDPMConfi
 from lemmata.generative.diffusion.sampling_times import spaced_times
 from lemmata.generative.sample_figures import image_grid, point_cloud
 from lemmata.marks import recipe
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 from lemmata.train.evaluation_mode import evaluating
 from lemmata.train.experiment import Experiment
 from lemmata.train.forms import built, chosen

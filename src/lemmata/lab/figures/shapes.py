@@ -93,10 +93,11 @@ def cells(
     return ['<g shape-rendering="crispEdges">', *drawn, "</g>"]
 
 
-def shrunk(rows: Sequence[Sequence[Any]], most: int = 160) -> list[list[float]]:
-    """A matrix with at most so many rows and columns, by the means of blocks."""
+def shrunk(rows: Sequence[Sequence[Any]], most: int = 160, even: bool = False) -> list[list[float]]:
+    """A matrix with at most so many rows and columns, by the means of blocks; `even` keeps the shape of an image."""
     across = max(map(len, rows), default=0)
     tall, wide = math.ceil(len(rows) / most), math.ceil(across / most)
+    tall, wide = (max(tall, wide),) * 2 if even else (tall, wide)
     blocks = []
     for top in range(0, len(rows), tall):
         band = [

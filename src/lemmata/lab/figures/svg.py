@@ -87,14 +87,16 @@ def _draw_note(figure: Figure, looks: dict[int, int], width: int, top: float) ->
 
 def _draw_images(figure: Figure, looks: dict[int, int], width: int, top: float) -> tuple[list[str], float]:
     """Images side by side at one scale, in as many rows as they need."""
-    images = [(shrunk(mark.pixels), mark.label) for mark in figure.marks if isinstance(mark, Image)]
-    if not images:
+    marks = [mark for mark in figure.marks if isinstance(mark, Image)]
+    if not marks:
         return [], 0.0
+    alone = len(marks) == 1  # such as a grid of samples, which holds many
+    images = [(shrunk(mark.pixels, 320 if alone else 160, even=True), mark.label) for mark in marks]
     wide = max(len(row) for pixels, _ in images for row in pixels)
     high = max(len(pixels) for pixels, _ in images)
     across = min(len(images), max(1, (width - 2 * MARGIN + 16) // 112))
     room = (width - 2 * MARGIN + 16) / across - 16
-    cell = min(room / wide, 200 / high)
+    cell = min(room / wide, (560 if alone and high > 64 else 200) / high)
     cell = math.floor(cell) if cell >= 3 else cell  # whole units keep every pixel square
     room = min(room, max(cell * wide, 96.0))
     drawn, bottom = [], top + 2

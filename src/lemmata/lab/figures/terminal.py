@@ -179,7 +179,7 @@ def _bar_lines(bars: Bars, width: int) -> list[Text]:
 
 def _image_lines(mark: Heat | Image, width: int, ascii: bool) -> list[Text]:
     """Two characters for each cell, which makes it about square, shaded from the least to the greatest."""
-    rows = shrunk(mark.pixels if isinstance(mark, Image) else mark.values, most=width // 2)
+    rows = shrunk(mark.pixels, width // 2, even=True) if isinstance(mark, Image) else shrunk(mark.values, width // 2)
     found = [value for row in rows for value in row if usable(value)]
     low, high = (0.0, 1.0) if isinstance(mark, Image) or not found else (min(found), max(found))
     shades = ASCII_SHADES if ascii else SHADES

@@ -8,7 +8,7 @@ from lemmata.data.examples import Examples
 from lemmata.generative.adversarial.gan import GAN
 from lemmata.generative.adversarial.two_player import TwoPlayer
 from lemmata.judge import all_of, claim, exactly, lie, reaches
-from lemmata.measure.mode_coverage import mode_coverage
+from lemmata.measure.covered_modes import mode_coverage
 
 DEVIATION = 0.1  # of each cloud
 LR, BATCH, STEPS = 2e-3, 256, 2000

@@ -95,7 +95,8 @@ def integral(vae, x, weighed, evidence, spread, reach=9.0, points=181):
     """By the trapezoid rule, over codes in a square: (examples,)."""
     line = torch.linspace(-reach, reach, points, dtype=torch.float64)
     z = torch.cartesian_prod(*[line] * vae.latents).reshape(-1, vae.latents)
-    prior = distributions.Normal(z.new_zeros(()), z.new_tensor(spread).sqrt()).log_prob(z).sum(-1).exp()[:, None].expand(-1, len(x))
+    prior = distributions.Normal(z.new_zeros(()), z.new_tensor(spread).sqrt()).log_prob(z).sum(-1).exp()
+    prior = prior[:, None].expand(-1, len(x))  # (codes, examples)
     likely = vae.log_likelihood(x, z[:, None].expand(-1, len(x), -1)).exp()  # (codes, examples)
     return (weighed(prior, evidence) * likely).sum(0) * float(line[1] - line[0]) ** vae.latents
 

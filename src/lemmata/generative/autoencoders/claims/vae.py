@@ -10,7 +10,7 @@ from lemmata.generative.autoencoders.elbo import importance_weighted_bound, line
 from lemmata.generative.autoencoders.linear_vae import LinearVAE
 from lemmata.generative.autoencoders.vae import MLPVAE
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, law_is, lie, mean_is, reaches
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 
 # --- Linear ones ---
 

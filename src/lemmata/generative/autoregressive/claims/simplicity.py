@@ -8,7 +8,7 @@ from lemmata.generative.adversarial.gan import GAN
 from lemmata.generative.adversarial.two_player import TwoPlayer
 from lemmata.generative.autoregressive.masked_network import MADE
 from lemmata.judge import all_of, claim, lie, reaches
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 
 BITS, EDGE = 5, 1.6  # of each coordinate, which is read from -EDGE to EDGE
 STEPS, BATCH, REPETITIONS = 300, 128, 8

@@ -8,7 +8,7 @@ from torch import nn
 from lemmata.generative.diffusion.ddpm import DDPM
 from lemmata.generative.diffusion.ddpm_networks import PointDDPM
 from lemmata.judge import ALPHA, all_of, at_most, claim, close, exactly, lie, mean_is, reaches
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 from lemmata.optim.averaging import PolyakAverage
 from lemmata.train.loop import fit
 

@@ -11,7 +11,7 @@ from lemmata.generative.flows.coupling import AffineCoupling
 from lemmata.generative.flows.flow import Flow, StandardNormal
 from lemmata.generative.flows.real_nvp import RealNVP
 from lemmata.judge import all_of, claim, close, exactly, lie, reaches
-from lemmata.measure.energy_distance import energy_distance
+from lemmata.measure.sample_distances import energy_distance
 
 COUPLINGS = 8
 
