@@ -80,8 +80,9 @@ class ContinualLearner:
         self.strategy, self.stream, self.options = strategy, stream, options
         if options.steps is not None:
             raise ValueError("steps must be left out: give the epochs of each task")
-        longest = max(len(task.train) for task in stream)
-        self.rows = Examples(x=torch.arange(longest))
+        largest = max((task.train for task in stream), key=len)
+        longest = len(largest)
+        self.rows = Examples(x=largest.x, y=largest.y, row=torch.arange(longest))  # the rest is for whoever looks
         self.updates = options.epochs * -(-longest // options.batch_size)  # of each task
         self.whole = replace(options, epochs=options.epochs * len(stream), patience=None)  # of all tasks
         self.accuracies = torch.full((len(stream) + 1, len(stream)), float("nan"), dtype=torch.float64)
@@ -100,7 +101,7 @@ class ContinualLearner:
             self._begin_task()
         assert self.gradient is not None
         task = self.stream[self.task]
-        rows = task.train[batch.x % len(task.train)]
+        rows = task.train[batch.row % len(task.train)]
         with self.strategy.guard():
             numbers = self.gradient.step(rows, self.done % self.updates / self.updates)
         ends = (self.done + 1) % self.updates == 0
