@@ -36,7 +36,7 @@ __all__ = [
     "learn_by_projection", "learn_by_rehearsal", "learn_by_replay", "learn_with_masks",
 ]  # fmt: skip
 
-# The means of seeds 0 to 2: of `lemmata train ewc --strength 0 --data DATA`, and of the same network, options and number
+# Means of seeds 0 to 2: of `lemmata train ewc --strength 0 --data DATA`, and of the same network, options and number
 # of updates on the examples of all three tasks together.
 LOST = {
     "digits": {"plain sequential training": 0.574, "all tasks at once": 0.954},
