@@ -56,6 +56,7 @@ class HeterogeneousDropout(nn.Module):
         return torch.exp(-self.alpha * self.active / self.active.amax().clamp(min=1e-12))
 
     def forward(self, x: Float[Tensor, "batch units"]) -> Float[Tensor, "batch units"]:
+        x = validate.examples("x", x, self.units)
         if not self.training:
             return x
         with torch.no_grad():

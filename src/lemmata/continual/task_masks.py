@@ -53,7 +53,7 @@ class TaskMask(nn.Module):
         self.register_buffer("masks", masks)
 
     def forward(self, x: Float[Tensor, "batch units"]) -> Float[Tensor, "batch units"]:
-        return x * self.masks[self.task].to(x.dtype)
+        return validate.examples("x", x, self.units) * self.masks[self.task].to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.units}, tasks={len(self.masks)}, overlap={self.overlap:g}"
@@ -95,6 +95,7 @@ class MaskedMLP(nn.Module):
         super().__init__()
         if not widths:
             raise ValueError("widths must name one hidden layer or more: without, there is no unit to own")
+        self.inputs = validate.count("inputs", inputs)
         sizes = [inputs, *widths]
         layers: list[nn.Module] = []
         for before, width in zip(sizes, widths, strict=False):
@@ -106,7 +107,7 @@ class MaskedMLP(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Linear(sizes[-1], outputs, bias=False, device=device, dtype=dtype))
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch outputs"]:
-        return self.layers(x.flatten(1))  # (batch, outputs)
+        return self.layers(validate.examples("x", x, self.inputs))  # (batch, outputs)
 
 
 @system("task_masks", title="Subnetworks that do not overlap", kind="strategy")

@@ -1,7 +1,6 @@
 """Differentiable architecture search: a mixture of operations whose weights are learnt on validation data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -13,7 +12,7 @@ from lemmata.data.examples import Examples
 from lemmata.marks import system
 from lemmata.meta.inner_loop import loss_for
 
-__all__ = ["Elementwise", "MixedOperation", "SearchConfig", "search_architecture"]
+__all__ = ["Elementwise", "MixedOperation", "search_architecture"]
 
 ELEMENTWISE = {
     "identity": lambda x: x,
@@ -42,7 +41,7 @@ class Elementwise(nn.Module):
         self.name = validate.one_of("name", name, tuple(ELEMENTWISE))
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        return ELEMENTWISE[self.name](x)
+        return ELEMENTWISE[self.name](validate.tensor("x", x))
 
     def extra_repr(self) -> str:
         return self.name
@@ -52,7 +51,7 @@ class Elementwise(nn.Module):
     "mixed_operation",
     title="Mixture of candidate operations",
     kind="module",
-    example='MixedOperation({"sin": Elementwise("sin"), "relu": Elementwise("relu")})(torch.randn(5, 3))',
+    example='MixedOperation(nn.ModuleDict([("sin", Elementwise("sin")), ("relu", nn.ReLU())]))(torch.randn(5, 3))',
 )
 class MixedOperation(nn.Module):
     r"""All candidates at once, each by its share: a choice that can be learnt by gradients.
@@ -74,7 +73,7 @@ class MixedOperation(nn.Module):
 
     def __init__(
         self,
-        operations: Mapping[str, nn.Module],
+        operations: Mapping[str, nn.Module] | nn.ModuleDict,
         device: torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -94,25 +93,9 @@ class MixedOperation(nn.Module):
         return list(self.operations)[int(self.alpha.argmax())]
 
     def forward(self, x: Tensor) -> Tensor:
+        validate.tensor("x", x)
         parts = torch.stack([operation(x) for operation in self.operations.values()])  # (operations, ...)
         return torch.tensordot(self.alpha.softmax(0).to(parts), parts, 1)
-
-
-@dataclass(frozen=True)
-class SearchConfig:
-    """What can be chosen of a search."""
-
-    steps: int = 300
-    """Steps of weights and architecture each."""
-    lr: float = 0.02
-    """Learning rate of the weights."""
-    architecture_lr: float = 0.05
-    """Learning rate of the shares."""
-
-    def __post_init__(self) -> None:
-        validate.count("steps", self.steps)
-        validate.positive("lr", self.lr)
-        validate.positive("architecture_lr", self.architecture_lr)
 
 
 @system("architecture_search", title="Differentiable architecture search", kind="function")
@@ -120,9 +103,9 @@ def search_architecture(
     model: nn.Module,
     train: Examples,
     validation: Examples,
-    steps: int = SearchConfig.steps,
-    lr: float = SearchConfig.lr,
-    architecture_lr: float = SearchConfig.architecture_lr,
+    steps: int = 300,
+    lr: float = 0.02,
+    architecture_lr: float = 0.05,
 ) -> dict[str, str]:
     r"""Steps of the weights on the training loss and of the shares on the *validation* loss in turn; what is chosen.
 
@@ -145,23 +128,24 @@ def search_architecture(
     >>> search_architecture(nn.Sequential(mixed), data, data, steps=50)
     {'0': 'sin'}
     """
-    config = SearchConfig(steps, lr, architecture_lr)
+    validate.count("steps", steps)
+    validate.positive("lr", lr)
     mixed = {name: part for name, part in model.named_modules() if isinstance(part, MixedOperation)}
     if not mixed:
         raise ValueError("model must have a MixedOperation, got none: there is nothing to choose")
     shares = [part.alpha for part in mixed.values()]
     weights = [part for part in model.parameters() if all(part is not share for share in shares)]
-    of_shares = torch.optim.Adam(shares, lr=config.architecture_lr)
-    of_weights = torch.optim.Adam(weights, lr=config.lr) if weights else None
+    of_shares = torch.optim.Adam(shares, lr=validate.positive("architecture_lr", architecture_lr))
+    of_weights = torch.optim.Adam(weights, lr=lr) if weights else None
     criterion = loss_for(train.y)
-    for step in range(config.steps):
+    for step in range(steps):
         for optimizer, data in ((of_weights, train), (of_shares, validation)):
             if optimizer is None:
                 continue
             model.zero_grad()
             loss = criterion(model(data.x), data.y)
             if not bool(loss.isfinite()):
-                raise ValueError(f"the loss became {loss.item():g} at step {step + 1}: lower lr (now {config.lr:g})")
+                raise ValueError(f"the loss became {loss.item():g} at step {step + 1}: lower lr (now {lr:g})")
             loss.backward()
             optimizer.step()
     model.zero_grad()

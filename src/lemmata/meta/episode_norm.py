@@ -34,6 +34,7 @@ class EpisodeNorm(nn.Module):
         x: (batch, channels, ...)    returns: as x
 
     Source: Ioffe and Szegedy, Batch normalization (2015); Bronskill et al., TaskNorm (2020), on what the choice costs.
+    Differs: a row depends on the support's others: does not pass `batch_of_one`.
 
     >>> layer = EpisodeNorm(2)
     >>> layer(torch.tensor([[1.0, 5.0], [3.0, 5.0]])).detach().round(decimals=3)
@@ -57,6 +58,10 @@ class EpisodeNorm(nn.Module):
         self.rows: int | None = None  # of the batch that are the support; all of them where there is no query
 
     def forward(self, x: Float[Tensor, "batch channels ..."]) -> Float[Tensor, "batch channels ..."]:
+        if not validate.tensor("x", x).is_floating_point():
+            raise TypeError(f"x must hold floating-point numbers, got {x.dtype}: use x.float()")
+        if x.ndim < 2 or x.shape[1] != self.channels:
+            raise ValueError(f"x must be (batch, channels, ...) with {self.channels} channels, got {tuple(x.shape)}")
         axes = (0, *range(2, x.ndim))
         variance, mean = torch.var_mean(x[: self.rows], axes, correction=0, keepdim=True)  # (1, channels, ...)
         shape = (1, self.channels, *[1] * (x.ndim - 2))

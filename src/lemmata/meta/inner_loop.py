@@ -107,7 +107,32 @@ def momentum_rule(lr: float, momentum: float = 0.9) -> Rule:
 
 def loss_for(y: Tensor) -> Loss:
     """Cross-entropy for classes, the mean squared error for numbers."""
-    return functional.mse_loss if y.is_floating_point() else functional.cross_entropy
+    return _squared_error if y.is_floating_point() else _cross_entropy
+
+
+def _squared_error(output: Tensor, y: Tensor) -> Tensor:
+    if output.shape != y.shape:  # which would be broadcast
+        raise ValueError(f"y must have the shape of the outputs, {tuple(output.shape)} a task, got {tuple(y.shape)}")
+    return functional.mse_loss(output, y)
+
+
+def _cross_entropy(output: Tensor, y: Tensor) -> Tensor:
+    if output.shape[:1] + output.shape[2:] != y.shape:
+        outputs, cure = f"outputs of shape {tuple(output.shape)} a task", "for numbers use y.float()"
+        raise ValueError(f"y must hold a class for each of the {outputs}, got {tuple(y.shape)}: {cure}")
+    return functional.cross_entropy(output, y)
+
+
+def check_tasks(x: Tensor, y: Tensor, query_x: Tensor) -> None:
+    """Support and query of the same tasks, a row each."""
+    for name, part in (("x", x), ("y", y), ("query_x", query_x)):
+        if validate.tensor(name, part).ndim < 2:
+            raise ValueError(f"{name} must be (tasks, examples, ...), got shape {tuple(part.shape)}")
+    if x.shape[:2] != y.shape[:2]:
+        raise ValueError(f"x and y must have as many tasks and shots, got {tuple(x.shape)} and {tuple(y.shape)}")
+    if len(query_x) != len(x) or query_x.shape[2:] != x.shape[2:]:
+        got = f"got {tuple(query_x.shape)} and {tuple(x.shape)}"
+        raise ValueError(f"query_x and x must have as many tasks, and inputs of one shape, {got}")
 
 
 def check_names(parameters: Mapping[str, Tensor], names: Collection[str] | None) -> list[str]:

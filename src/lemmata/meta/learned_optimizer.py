@@ -50,14 +50,14 @@ class LearnedRates(nn.Module):
     def forward(
         self, gradient: Float[Tensor, "batch parameters"], state: None = None
     ) -> tuple[Float[Tensor, "batch parameters"], None]:
-        return -self.log_rates.exp() * gradient, None
+        return -self.log_rates.exp() * validate.examples("gradient", gradient, len(self.log_rates)), None
 
 
 @system(
     "learned_optimizer",
     title="Learned optimiser",
     kind="module",
-    example="LearnedOptimizer(hidden=4)(torch.randn(5, 4), torch.zeros(2, 5, 4))[0]",
+    example="LearnedOptimizer(hidden=4)(torch.randn(5, 4), torch.rand(2, 5, 4))",
 )
 class LearnedOptimizer(nn.Module):
     r"""A small network that is given gradient and running means of it, and answers with the step of each coordinate.
@@ -101,6 +101,12 @@ class LearnedOptimizer(nn.Module):
         gradient: Float[Tensor, "batch parameters"],
         state: Float[Tensor, "2 batch parameters"] | None = None,
     ) -> tuple[Float[Tensor, "batch parameters"], Float[Tensor, "2 batch parameters"]]:
+        if state is not None and validate.tensor("state", state).shape != (
+            2,
+            *validate.tensor("gradient", gradient).shape,
+        ):
+            shapes = f"{tuple(state.shape)} for {tuple(gradient.shape)}"
+            raise ValueError(f"state must be two of the size of gradient, got {shapes}")
         fresh = torch.stack([gradient, gradient.square()])
         state = fresh if state is None else 0.9 * state + 0.1 * fresh
         features = torch.stack([gradient, state[0], (state[1] + 1e-12).sqrt()], -1)  # (batch, parameters, 3)

@@ -10,9 +10,18 @@ from torch.func import vmap
 
 from lemmata import validate
 from lemmata.data.examples import Examples
-from lemmata.feedforward.mlp import MLP  # noqa: F401 - in the example
 from lemmata.marks import system
-from lemmata.meta.inner_loop import Loss, Parameters, adapt, check_model, check_names, loss_for, outputs_after
+from lemmata.meta.inner_loop import (
+    Loss,
+    Parameters,
+    adapt,
+    check_model,
+    check_names,
+    check_tasks,
+    loss_for,
+    outputs_after,
+)
+from lemmata.signatures import config_of
 
 __all__ = ["ANIL", "MAML", "FirstOrderMAML", "MAMLConfig"]
 
@@ -37,7 +46,8 @@ class MAMLConfig:
     "maml",
     title="Model-agnostic meta-learning",
     kind="module",
-    example="MAML(MLP(2, 1, widths=(8,)))(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
+    example="MAML(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)))"
+    "(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
 )
 class MAML(nn.Module):
     r"""Learn the initialisation $\phi$ of a model by the loss that it has on new data of a task after k steps on a few.
@@ -58,7 +68,10 @@ class MAML(nn.Module):
     Claims: meta.maml_objective, meta.maml_gradient, meta.maml_one_step, meta.maml, meta.objective
     Source: Finn, Abbeel and Levine, Model-agnostic meta-learning for fast adaptation of deep networks (2017); Li et
         al., Meta-SGD (2017), for learnt step sizes.
+    Differs: without tasks nobody knows the outputs' shape, torch exports no `torch.func.grad`, and what x holds is the
+        model's affair: does not pass `batch_of_none`, `export` and `wrong_dtype`.
 
+    >>> from lemmata.feedforward import MLP
     >>> from lemmata.data import load
     >>> tasks, maml = load("sinusoids").test, MAML(MLP(1, 1, widths=(40, 40), activation="tanh"))
     >>> maml(tasks.x, tasks.y, tasks.query_x).shape, maml.loss(tasks).shape
@@ -78,7 +91,7 @@ class MAML(nn.Module):
         names: Collection[str] | None = None,
     ) -> None:
         super().__init__()
-        self.config = MAMLConfig(steps, inner_lr, learn_rates)
+        self.config = config_of(MAMLConfig, locals())
         self.model, self.criterion = check_model(model), loss
         self.names = check_names(dict(model.named_parameters()), names)
         self.rates = nn.ParameterDict(
@@ -89,12 +102,13 @@ class MAML(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "tasks shots ..."],
+        x: Float[Tensor, "batch shots ..."],
         y: Tensor,
-        query_x: Float[Tensor, "tasks queries ..."],
+        query_x: Float[Tensor, "batch queries ..."],
         steps: int | None = None,
-    ) -> Float[Tensor, "tasks queries ..."]:
+    ) -> Float[Tensor, "batch queries ..."]:
         """The outputs for each task's query, after so many steps on its support."""
+        check_tasks(x, y, query_x)
 
         def of_one_task(x: Tensor, y: Tensor, query_x: Tensor) -> Tensor:
             return outputs_after(self.model, self.adapt(x, y, steps), x, query_x)
@@ -132,7 +146,8 @@ class MAML(nn.Module):
     "fomaml",
     title="First-order MAML",
     kind="module",
-    example="FirstOrderMAML(MLP(2, 1, widths=(8,)))(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
+    example="FirstOrderMAML(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)))"
+    "(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
 )
 class FirstOrderMAML(MAML):
     r"""MAML without second derivatives: the mean of the query gradients at the *adapted* parameters.
@@ -146,6 +161,9 @@ class FirstOrderMAML(MAML):
 
     Claims: meta.fomaml
     Source: Finn, Abbeel and Levine 2017; Nichol, Achiam and Schulman, On first-order meta-learning algorithms (2018).
+    Differs: without tasks nobody knows the outputs' shape, torch exports no `torch.func.grad`, and what x holds is the
+        model's affair: does not pass `batch_of_none`, `export` and `wrong_dtype`. It
+        leaves second derivatives out, so it does not pass `gradcheck`.
 
     >>> FirstOrderMAML(nn.Linear(1, 1)).first_order
     True
@@ -158,7 +176,8 @@ class FirstOrderMAML(MAML):
     "anil",
     title="Almost no inner loop",
     kind="module",
-    example="ANIL(MLP(2, 1, widths=(8,)))(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
+    example="ANIL(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)))"
+    "(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
 )
 class ANIL(MAML):
     r"""MAML whose inner loop moves the last layer alone: the features are learnt by the outer loop and reused.
@@ -172,6 +191,8 @@ class ANIL(MAML):
 
     Claims: meta.anil
     Source: Raghu et al., Rapid learning or feature reuse? (2020).
+    Differs: without tasks nobody knows the outputs' shape, torch exports no `torch.func.grad`, and what x holds is the
+        model's affair: does not pass `batch_of_none`, `export` and `wrong_dtype`.
 
     >>> ANIL(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))).names
     ['2.weight', '2.bias']

@@ -9,9 +9,9 @@ from torch.func import functional_call, vmap
 
 from lemmata import validate
 from lemmata.data.examples import Examples
-from lemmata.feedforward.mlp import MLP  # noqa: F401 - in the example
 from lemmata.marks import system
-from lemmata.meta.inner_loop import Loss, Parameters, adapt, check_model, loss_for, outputs_after
+from lemmata.meta.inner_loop import Loss, Parameters, adapt, check_model, check_tasks, loss_for, outputs_after
+from lemmata.signatures import config_of
 
 __all__ = ["Reptile", "ReptileConfig"]
 
@@ -34,7 +34,8 @@ class ReptileConfig:
     "reptile",
     title="Reptile",
     kind="module",
-    example="Reptile(MLP(2, 1, widths=(8,)))(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
+    example="Reptile(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)))"
+    "(torch.randn(5, 4, 2), torch.randn(5, 4, 1), torch.randn(5, 3, 2))",
 )
 class Reptile(nn.Module):
     r"""Learn an initialisation by first-order means alone: a step towards the mean of the tasks' adapted parameters.
@@ -52,6 +53,9 @@ class Reptile(nn.Module):
 
     Claims: meta.reptile, meta.reptile_k1
     Source: Nichol, Achiam and Schulman, On first-order meta-learning algorithms (2018).
+    Differs: without tasks nobody knows the outputs' shape, torch exports no `torch.func.grad`, and what x holds is the
+        model's affair: does not pass `batch_of_none`, `export` and `wrong_dtype`. It
+        leaves second derivatives out, so it does not pass `gradcheck`.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> reptile = Reptile(model, steps=2, inner_lr=0.1)
@@ -70,17 +74,18 @@ class Reptile(nn.Module):
         loss: Loss | None = None,
     ) -> None:
         super().__init__()
-        self.config = ReptileConfig(steps, inner_lr)
+        self.config = config_of(ReptileConfig, locals())
         self.model, self.criterion = check_model(model), loss
 
     def forward(
         self,
-        x: Float[Tensor, "tasks shots ..."],
+        x: Float[Tensor, "batch shots ..."],
         y: Tensor,
-        query_x: Float[Tensor, "tasks queries ..."],
+        query_x: Float[Tensor, "batch queries ..."],
         steps: int | None = None,
-    ) -> Float[Tensor, "tasks queries ..."]:
+    ) -> Float[Tensor, "batch queries ..."]:
         """The outputs for each task's query, after so many steps on its support."""
+        check_tasks(x, y, query_x)
 
         def of_one_task(x: Tensor, y: Tensor, query_x: Tensor) -> Tensor:
             return outputs_after(self.model, self.adapt(x, y, steps), x, query_x)
