@@ -7,7 +7,7 @@ from lemmata.continual.buffer import choose_examples as choose_examples
 from lemmata.continual.ewc import EWC as EWC
 from lemmata.continual.ewc import EWCConfig as EWCConfig
 from lemmata.continual.ewc import Spring as Spring
-from lemmata.continual.fisher_diagonal import fisher_diagonal as fisher_diagonal
+from lemmata.continual.fisher_information import fisher_diagonal as fisher_diagonal
 from lemmata.continual.function_anchor import FunctionAnchor as FunctionAnchor
 from lemmata.continual.function_anchor import kl_of_logits as kl_of_logits
 from lemmata.continual.generative_replay import GenerativeReplay as GenerativeReplay
@@ -33,8 +33,8 @@ from lemmata.continual.transfer_metrics import backward_transfer as backward_tra
 from lemmata.continual.transfer_metrics import forgetting as forgetting
 from lemmata.continual.transfer_metrics import forward_transfer as forward_transfer
 from lemmata.continual.transfer_metrics import gradient_cosine as gradient_cosine
-from lemmata.continual.winner_take_all import WinnerTakeAll as WinnerTakeAll
-from lemmata.continual.winner_take_all import winner_take_all as winner_take_all
+from lemmata.continual.k_winners import WinnerTakeAll as WinnerTakeAll
+from lemmata.continual.k_winners import winner_take_all as winner_take_all
 
 __all__ = [
     "ContinualLearner",

@@ -95,12 +95,11 @@ def _herding(points: Tensor, size: int) -> Tensor:
 
 def _k_center(points: Tensor, size: int) -> Tensor:
     first = torch.linalg.vector_norm(points - points.mean(0), dim=1).argmin()
-    chosen, near = [first], torch.linalg.vector_norm(points - points[first], dim=1)
+    chosen, near = [first], torch.full_like(points[:, 0], float("inf"))
     for _ in range(size - 1):
-        farthest = near.argmax()
-        chosen.append(farthest)
-        near = torch.minimum(near, torch.linalg.vector_norm(points - points[farthest], dim=1))
-        near[farthest] = -1.0  # among equal points each is chosen once
+        near = torch.minimum(near, torch.linalg.vector_norm(points - points[chosen[-1]], dim=1))
+        near[chosen[-1]] = -1.0  # among equal points each is chosen once
+        chosen.append(near.argmax())
     return torch.stack(chosen)
 
 

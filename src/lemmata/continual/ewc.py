@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lemmata import validate
-from lemmata.continual.fisher_diagonal import LABELS, fisher_diagonal
+from lemmata.continual.fisher_information import LABELS, fisher_diagonal
 from lemmata.continual.strategy import Strategy
 from lemmata.data.examples import Examples
 from lemmata.marks import system

@@ -2,7 +2,6 @@
 
 from lemmata.meta.architecture_search import Elementwise as Elementwise
 from lemmata.meta.architecture_search import MixedOperation as MixedOperation
-from lemmata.meta.architecture_search import SearchConfig as SearchConfig
 from lemmata.meta.architecture_search import search_architecture as search_architecture
 from lemmata.meta.bilevel import BilevelResult as BilevelResult
 from lemmata.meta.bilevel import ridge_solution as ridge_solution
@@ -37,7 +36,6 @@ __all__ = [
     "Parameters",
     "Reptile",
     "ReptileConfig",
-    "SearchConfig",
     "adapt",
     "outputs_after",
     "ridge_solution",

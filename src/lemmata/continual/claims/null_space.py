@@ -5,9 +5,9 @@ from torch import nn
 from torch.nn import functional
 
 from lemmata.continual.gradient_projection import GradientProjection
+from lemmata.continual.k_winners import winner_take_all
 from lemmata.continual.task_masks import MaskedMLP, TaskMasks
 from lemmata.continual.task_stream import Task, TaskStream
-from lemmata.continual.winner_take_all import winner_take_all
 from lemmata.data.examples import Examples
 from lemmata.judge import all_of, always, at_least, at_most, claim, close, exactly, lie
 
@@ -64,8 +64,10 @@ class OnTheOutputs(GradientProjection):
     def guard(self):
         weights = [layer.weight for layer in self.layers.values()]
         for weight, basis in zip(weights, self.bases.values(), strict=True):
+            assert weight.grad is not None
             weight.grad = weight.grad - basis @ (basis.T @ weight.grad)
         for layer in self.layers.values():
+            assert layer.bias is not None
             layer.bias.grad = None
         return torch.no_grad()
 
@@ -86,6 +88,8 @@ class BeforeTheOptimizer(GradientProjection):
     def guard(self):
         for name, layer in self.layers.items():
             basis = self.bases[name]
+            assert layer.weight.grad is not None
+            assert layer.bias is not None
             layer.weight.grad = layer.weight.grad - layer.weight.grad @ basis @ basis.T
             layer.bias.grad = None
         return torch.no_grad()

@@ -57,7 +57,7 @@ class OntoOldActivations(GradientProjection):
             self.bases[name] = whole[:, basis.shape[1] :]
 
 
-class Noise:
+class Noise(nn.Module):
     """A generative model that learns nothing."""
 
     def sample(self, n):
@@ -84,7 +84,8 @@ STRATEGIES = {
 def train(learner, generator, strategy, amount, epochs=12):
     """One task after the other under a strategy with its one number, or all at once."""
     stream = permuted_tasks(load("digits"), tasks=3)
-    options = {"lr": 1e-3, "batch_size": 64, "seed": int(torch.randint(2**31, (), generator=generator))}
+    seed = int(torch.randint(2**31, (), generator=generator))
+    options = {"lr": 1e-3, "batch_size": 64, "seed": seed, "device": "cpu"}
     if strategy == "joint":
         everything = stream.joint()
         whole = Task("all", Examples(x=everything.x, y=everything.y), stream[0].test, tuple(range(10)))

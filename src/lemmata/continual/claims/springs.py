@@ -5,7 +5,7 @@ from torch import nn
 from torch.func import functional_call, hessian
 from torch.nn import functional
 
-from lemmata.continual.fisher_diagonal import fisher_diagonal
+from lemmata.continual.fisher_information import fisher_diagonal
 from lemmata.continual.function_anchor import FunctionAnchor, kl_of_logits
 from lemmata.continual.task_stream import Task, TaskStream
 from lemmata.data.examples import Examples

@@ -163,7 +163,7 @@ def one_step_in_closed_form(draw, inner="support", bent="support", bend=1.0, lea
         expected.append(back @ gradient(adapted, task, "query"))
     model = learner(network, 1, lr)
     model.loss(batch).backward()
-    found = torch.cat([part.grad.flatten() for part in network.parameters()])
+    found = torch.cat([part.grad.flatten() for part in network.parameters() if part.grad is not None])
     return close(found, torch.stack(expected).mean(0), ulps=1e5)
 
 

@@ -33,7 +33,9 @@ def the_strength_that_validation_chooses(draw, chosen="validation", exponent=1.0
         return (judged[0] @ weights - judged[1]).square().mean()
 
     start = torch.tensor(-2.0, dtype=torch.float64)
-    found = solve(lambda log_strength: ridge_solution(*train, log_strength), loss, start, steps=600, lr=0.03)
+    found = solve(
+        lambda log_strength: ridge_solution(train[0], train[1], log_strength), loss, start, steps=600, lr=0.03
+    )
     best, _ = searched(train, validation)
     return all_of(
         close(exponent * found.outer, torch.tensor(best, dtype=torch.float64), within=0.01),
@@ -45,7 +47,7 @@ def searched(train, validation):
     """The logarithm of the best strength by golden sections, and how much better it is than a tiny one."""
 
     def loss(log_strength):
-        weights = ridge_solution(*train, torch.tensor(log_strength, dtype=torch.float64))
+        weights = ridge_solution(train[0], train[1], torch.tensor(log_strength, dtype=torch.float64))
         return float((validation[0] @ weights - validation[1]).square().mean())
 
     found = minimize_scalar(loss, bounds=(-12.0, 6.0), method="bounded", options={"xatol": 1e-6})
@@ -113,6 +115,8 @@ def good_where_it_was_taught_and_not_elsewhere(draw, family="taught", factor=0.5
 
 class Table(nn.Module):
     """Remembers a value for each of its keys, and says zero to all else: what memorises."""
+
+    keys: torch.Tensor
 
     def __init__(self, keys):
         super().__init__()

@@ -271,5 +271,5 @@ def codes_are_drawn_and_decoded(draw, sampled=from_the_prior, spread=1.0):
     ]
     return all_of(
         law,
-        reaches(apart[1] / apart[0], 2.0, detail="times nearer to held-out digits than independent pixels"),
+        reaches(apart[1] / apart[0], 1.3, detail="times nearer to held-out digits than independent pixels"),
     )
