@@ -14,6 +14,8 @@ from lemmata.continual.generative_replay import GenerativeReplay as GenerativeRe
 from lemmata.continual.gradient_projection import GradientProjection as GradientProjection
 from lemmata.continual.gradient_projection import GradientProjectionConfig as GradientProjectionConfig
 from lemmata.continual.heterogeneous_dropout import HeterogeneousDropout as HeterogeneousDropout
+from lemmata.continual.k_winners import WinnerTakeAll as WinnerTakeAll
+from lemmata.continual.k_winners import winner_take_all as winner_take_all
 from lemmata.continual.learning import ContinualLearner as ContinualLearner
 from lemmata.continual.learning import Learned as Learned
 from lemmata.continual.learning import learn as learn
@@ -33,8 +35,6 @@ from lemmata.continual.transfer_metrics import backward_transfer as backward_tra
 from lemmata.continual.transfer_metrics import forgetting as forgetting
 from lemmata.continual.transfer_metrics import forward_transfer as forward_transfer
 from lemmata.continual.transfer_metrics import gradient_cosine as gradient_cosine
-from lemmata.continual.k_winners import WinnerTakeAll as WinnerTakeAll
-from lemmata.continual.k_winners import winner_take_all as winner_take_all
 
 __all__ = [
     "ContinualLearner",

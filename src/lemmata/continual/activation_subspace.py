@@ -52,7 +52,9 @@ def activation_basis(
     # At full energy all directions that are there count: rounding of the sum must not leave one out.
     rank = there if energy == 1 else min(there, int((held < lacking).sum()) + 1)
     joined = torch.cat([known, directions[:rank].T], 1)
-    return torch.linalg.qr(joined).Q  # directions were orthogonal to the known ones up to rounding only
+    # Directions were orthogonal to the known ones up to rounding only. Rows in memory, as after a checkpoint: a product
+    # of the same numbers in another order of memory has other last bits.
+    return torch.linalg.qr(joined).Q.contiguous()
 
 
 def project_away(rows: Float[Tensor, "rows features"], basis: Float[Tensor, "features rank"]) -> Tensor:

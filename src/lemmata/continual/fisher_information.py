@@ -57,8 +57,7 @@ def fisher_diagonal(
     """
     validate.one_of("labels", labels, LABELS)
     validate.count("at_once", at_once)
-    if not len(validate.floating("x", x)):
-        raise ValueError("x must hold at least one example, got none")
+    validate.floating("x", x)
     if (labels == "data") != (y is not None):
         raise ValueError('y must be given with labels="data", and with no others')
     parameters = {name: part for name, part in model.named_parameters() if part.requires_grad}
@@ -125,6 +124,7 @@ def _layer_squares(
         output = logits(model(x))
         if len({id(layer) for layer, _, _ in calls}) < len(calls):
             return None
+        calls = [call for call in calls if call[2].requires_grad]  # frozen layers before all others do not
         log_probability = output.log_softmax(1)
         outputs = [out for _, _, out in calls]
         for label, weight in _weighted_labels(output, y, labels, generator):

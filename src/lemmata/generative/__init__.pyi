@@ -13,8 +13,8 @@ from lemmata.generative.adversarial.gan import GANConfig as GANConfig
 from lemmata.generative.adversarial.gan_losses import discriminator_loss as discriminator_loss
 from lemmata.generative.adversarial.gan_losses import minimax_loss as minimax_loss
 from lemmata.generative.adversarial.gan_losses import non_saturating_loss as non_saturating_loss
-from lemmata.generative.adversarial.gradient_penalty import gradient_norms as gradient_norms
-from lemmata.generative.adversarial.gradient_penalty import gradient_penalty as gradient_penalty
+from lemmata.generative.adversarial.slope_penalty import gradient_norms as gradient_norms
+from lemmata.generative.adversarial.slope_penalty import gradient_penalty as gradient_penalty
 from lemmata.generative.adversarial.strided_critic import StridedCritic as StridedCritic
 from lemmata.generative.adversarial.two_player import Player as Player
 from lemmata.generative.adversarial.two_player import TwoPlayer as TwoPlayer
@@ -62,6 +62,9 @@ from lemmata.generative.autoregressive.pixel_network import PixelNetworkConfig a
 from lemmata.generative.diffusion.ancestral import VARIANCES as VARIANCES
 from lemmata.generative.diffusion.ancestral import ancestral_sampling as ancestral_sampling
 from lemmata.generative.diffusion.ancestral import reverse_kernel as reverse_kernel
+from lemmata.generative.diffusion.chain_bound import DiffusionBound as DiffusionBound
+from lemmata.generative.diffusion.chain_bound import diffusion_elbo as diffusion_elbo
+from lemmata.generative.diffusion.chain_bound import noise_error_weights as noise_error_weights
 from lemmata.generative.diffusion.ddim import ddim_inversion as ddim_inversion
 from lemmata.generative.diffusion.ddim import ddim_sampling as ddim_sampling
 from lemmata.generative.diffusion.ddpm import DDPM as DDPM
@@ -75,9 +78,8 @@ from lemmata.generative.diffusion.denoiser_mlp import DenoiserMLPConfig as Denoi
 from lemmata.generative.diffusion.denoiser_mlp import encoded_time as encoded_time
 from lemmata.generative.diffusion.denoiser_unet import DenoiserUNet as DenoiserUNet
 from lemmata.generative.diffusion.denoiser_unet import DenoiserUNetConfig as DenoiserUNetConfig
-from lemmata.generative.diffusion.diffusion_elbo import DiffusionBound as DiffusionBound
-from lemmata.generative.diffusion.diffusion_elbo import diffusion_elbo as diffusion_elbo
-from lemmata.generative.diffusion.diffusion_elbo import noise_error_weights as noise_error_weights
+from lemmata.generative.diffusion.flow_ode import flow_log_prob as flow_log_prob
+from lemmata.generative.diffusion.flow_ode import probability_flow as probability_flow
 from lemmata.generative.diffusion.forward_process import Kernel as Kernel
 from lemmata.generative.diffusion.forward_process import diffuse as diffuse
 from lemmata.generative.diffusion.forward_process import posterior as posterior
@@ -87,11 +89,9 @@ from lemmata.generative.diffusion.noise_schedule import CosineSchedule as Cosine
 from lemmata.generative.diffusion.noise_schedule import DiffusionSteps as DiffusionSteps
 from lemmata.generative.diffusion.noise_schedule import LinearSchedule as LinearSchedule
 from lemmata.generative.diffusion.noise_schedule import NoiseSchedule as NoiseSchedule
-from lemmata.generative.diffusion.probability_flow import flow_log_prob as flow_log_prob
-from lemmata.generative.diffusion.probability_flow import probability_flow as probability_flow
-from lemmata.generative.diffusion.reverse_sde import descending_times as descending_times
-from lemmata.generative.diffusion.reverse_sde import forward_sde as forward_sde
-from lemmata.generative.diffusion.reverse_sde import reverse_sde as reverse_sde
+from lemmata.generative.diffusion.reverse_time import descending_times as descending_times
+from lemmata.generative.diffusion.reverse_time import forward_sde as forward_sde
+from lemmata.generative.diffusion.reverse_time import reverse_sde as reverse_sde
 from lemmata.generative.diffusion.sampling_times import spaced_times as spaced_times
 from lemmata.generative.diffusion.sampling_times import walked_times as walked_times
 from lemmata.generative.diffusion.score_matching import NoiseLevelScore as NoiseLevelScore

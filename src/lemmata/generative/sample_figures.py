@@ -32,12 +32,12 @@ def image_grid(
     if labels:
         times = max(1, SIDE // max(images.shape[1:]))
         pixels = pixels.repeat_interleave(times, 1).repeat_interleave(times, 2)
-        marks = [Image(_rounded(each), label) for each, label in zip(pixels, labels, strict=True)]
+        marks = [Image(_rounded_values(each), label) for each, label in zip(pixels, labels, strict=True)]
         return Figure(title, marks=marks, note=note)
-    return Figure(title, marks=[Image(_rounded(_tile(pixels, columns)))], note=note)
+    return Figure(title, marks=[Image(_rounded_values(_tile_images(pixels, columns)))], note=note)
 
 
-def _tile(images: Tensor, columns: int) -> Tensor:
+def _tile_images(images: Tensor, columns: int) -> Tensor:
     """Images (n, height, width) in rows of as many columns, one grey pixel apart."""
     columns = min(columns, len(images))
     rows = math.ceil(len(images) / columns)
@@ -48,7 +48,7 @@ def _tile(images: Tensor, columns: int) -> Tensor:
     return tiles.permute(0, 2, 1, 3).reshape(rows * height, columns * width)  # (rows * height, columns * width)
 
 
-def _rounded(values: Tensor) -> Tensor:
+def _rounded_values(values: Tensor) -> Tensor:
     return values.mul(1000).round().div(1000)  # what an eye can tell apart, in few characters
 
 
@@ -58,14 +58,14 @@ def point_cloud(samples: Tensor, data: Tensor, title: str = "Samples beside the 
     >>> [mark.label for mark in point_cloud(torch.zeros(5, 2), torch.ones(3, 2)).marks]
     ['data', 'samples']
     """
-    return Figure(title, "x₁", "x₂", [_points(data, "data"), _points(samples, "samples")], note=note)
+    return Figure(title, "x₁", "x₂", [_point_marks(data, "data"), _point_marks(samples, "samples")], note=note)
 
 
-def _points(x: Tensor, label: str) -> Points:
+def _point_marks(x: Tensor, label: str) -> Points:
     x = x.detach().cpu().double()
     if x.ndim != 2 or x.shape[1] != 2:
         raise ValueError(f"{label} must be points in the plane, (n, 2), got {tuple(x.shape)}")
-    return Points(_rounded(x[:SHOWN, 0]), _rounded(x[:SHOWN, 1]), label)
+    return Points(_rounded_values(x[:SHOWN, 0]), _rounded_values(x[:SHOWN, 1]), label)
 
 
 @torch.no_grad()
@@ -84,5 +84,5 @@ def density_map(
     across, up = (torch.linspace(float(a), float(b), CELLS) for a, b in zip(low - margin, high + margin, strict=True))
     plane = torch.cartesian_prod(up, across).flip(1)  # rows of the map are values of the second coordinate
     density = log_prob(plane.to(data)).detach().cpu().double().exp().reshape(CELLS, CELLS)
-    heat = Heat(_rounded(density), x=across.tolist(), y=up.tolist(), label="density")
-    return Figure(title, "x₁", "x₂", [heat, _points(data[:shown], "data")], note=note)
+    heat = Heat(_rounded_values(density), x=across.tolist(), y=up.tolist(), label="density")
+    return Figure(title, "x₁", "x₂", [heat, _point_marks(data[:shown], "data")], note=note)

@@ -51,12 +51,12 @@ def frechet_distance(
     count = min(len(samples), len(data) // 2)
     if count < 2:
         raise ValueError(f"data must have at least 4 points, got {len(data)}: halves need a covariance")
-    first, second = _shuffled(data, generator)[: 2 * count].split(count)
-    drawn = _shuffled(samples, generator)[:count]
+    first, second = _shuffled_rows(data, generator)[: 2 * count].split(count)
+    drawn = _shuffled_rows(samples, generator)[:count]
     return FrechetDistance(_between_moments(drawn, first), _between_moments(second, first), count)
 
 
-def _shuffled(points: Tensor, generator: torch.Generator | None) -> Tensor:
+def _shuffled_rows(points: Tensor, generator: torch.Generator | None) -> Tensor:
     place = points.device if generator is None else generator.device
     return points[torch.randperm(len(points), generator=generator, device=place).to(points.device)]
 

@@ -94,7 +94,7 @@ def optimal_transport(
     (1.5, [[0.75, 0.25]])
     """
     x, y = sample_pair(x, y)
-    p, q = (_weights(name, each, like) for name, each, like in (("p", p, x), ("q", q, y)))
+    p, q = (_check_weights(name, each, like) for name, each, like in (("p", p, x), ("q", q, y)))
     ways = distances(x.detach(), y.detach()).cpu().double()  # (points, others)
     n, m = ways.shape
     rows = sparse.kron(sparse.eye(n), numpy.ones((1, m)))
@@ -112,7 +112,7 @@ def optimal_transport(
     return Transport(float((plan * ways).sum()), *(each.to(x) for each in (plan, to_x, to_y)))
 
 
-def _weights(name: str, value: Tensor | None, like: Tensor) -> Tensor:
+def _check_weights(name: str, value: Tensor | None, like: Tensor) -> Tensor:
     """Probabilities of the points, in float64, whose sum is 1 to the last bit or so: the program is strict."""
     if value is None:
         return torch.full((len(like),), 1 / len(like), dtype=torch.float64)

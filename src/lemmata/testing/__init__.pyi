@@ -26,6 +26,9 @@ from lemmata.testing.recurrence import check_recurrence as check_recurrence
 from lemmata.testing.sampler import SamplerError as SamplerError
 from lemmata.testing.sampler import SamplerReport as SamplerReport
 from lemmata.testing.sampler import check_sampler as check_sampler
+from lemmata.testing.strategy import StrategyError as StrategyError
+from lemmata.testing.strategy import StrategyReport as StrategyReport
+from lemmata.testing.strategy import check_strategy as check_strategy
 
 __all__ = [
     "AttackError",
@@ -47,6 +50,8 @@ __all__ = [
     "Report",
     "SamplerError",
     "SamplerReport",
+    "StrategyError",
+    "StrategyReport",
     "check_attack",
     "check_equivariance",
     "check_flow",
@@ -54,4 +59,5 @@ __all__ = [
     "check_optimizer",
     "check_recurrence",
     "check_sampler",
+    "check_strategy",
 ]

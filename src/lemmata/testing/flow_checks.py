@@ -102,16 +102,16 @@ def _check_jacobian(subject: Subject) -> None:
         raise Broken(f"the log-determinant is off by {off:.3g} from that of the Jacobian{turned}")
 
 
-def _box(subject: Subject, flow: Both) -> tuple[Tensor, Tensor]:
+def _density_box(subject: Subject, flow: Both) -> tuple[Tensor, Tensor]:
     """Where the mass lies, by samples and examples, and half as much around."""
     seen = torch.cat([sample(flow.own, DRAWS, 6).double(), subject.examples()])
     low, high = seen.quantile(1e-4, 0), seen.quantile(1 - 1e-4, 0)
     return low - 0.5 * (high - low), high + 0.5 * (high - low)
 
 
-def _masses(subject: Subject, flow: Both) -> tuple[Tensor, Tensor, Tensor]:
+def _cell_masses(subject: Subject, flow: Both) -> tuple[Tensor, Tensor, Tensor]:
     """The box, and the mass of each cell of a grid on it, (CELLS,) or (CELLS, CELLS)."""
-    low, high = _box(subject, flow)
+    low, high = _density_box(subject, flow)
     steps = (torch.arange(CELLS, dtype=torch.float64) + 0.5) / CELLS
     axes = [a + (b - a) * steps for a, b in zip(low, high, strict=True)]
     points = torch.cartesian_prod(*axes).reshape(-1, subject.features)
@@ -122,7 +122,7 @@ def _masses(subject: Subject, flow: Both) -> tuple[Tensor, Tensor, Tensor]:
 def _check_integral(subject: Subject) -> None:
     for flow, what in ((subject.given, "as given"), (subject.tame, "fitted")):
         if subject.features <= 2:
-            mass, chance = _grid_mass(_masses(subject, flow)[2], allowed_to_be_rough=what == "as given"), 0.0
+            mass, chance = _grid_mass(_cell_masses(subject, flow)[2], allowed_to_be_rough=what == "as given"), 0.0
         else:
             mass, chance = _weighted_mass(subject, flow)
         if not abs(mass - 1) <= MASS + chance:
@@ -164,7 +164,7 @@ def _check_samples(subject: Subject) -> None:
 
 def _demand_shares(subject: Subject, flow: Both, drawn: Tensor) -> None:
     """As many samples in each block of the grid as it has mass."""
-    low, high, mass = _masses(subject, flow)
+    low, high, mass = _cell_masses(subject, flow)
     shape = [n for _ in range(subject.features) for n in (BLOCKS, CELLS // BLOCKS)]
     expected = mass.reshape(shape).sum(tuple(range(1, len(shape), 2))).flatten()
     place = ((drawn - low) / (high - low) * BLOCKS).floor().long()  # (draws, features)

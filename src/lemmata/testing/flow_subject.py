@@ -69,13 +69,13 @@ class Subject:
     @functools.cached_property
     def given(self) -> Both:
         """The flow as it was given."""
-        return self._both(self.flow)
+        return self._sample_both(self.flow)
 
     @functools.cached_property
     def bent(self) -> Both:
         """A copy that is fitted to the bent law; the flow as given, where there is nothing to fit."""
         draws = functools.partial(bent_draws, features=self.features)
-        return self._both(self.fitted(draws)) if self.learns else self.given
+        return self._sample_both(self.fitted(draws)) if self.learns else self.given
 
     @property
     def tame(self) -> Both:
@@ -86,12 +86,14 @@ class Subject:
         """A copy that is fitted to N(0, variance)."""
         if not self.learns:
             raise Undecided("it has no parameters that could be fitted")
-        if variance not in self._gaussians:
-            self._gaussians[variance] = self._both(self.fitted(functools.partial(self.normal_draws, variance)))
-        return self._gaussians[variance]
+        if variance not in self._wide_gaussians:
+            self._wide_gaussians[variance] = self._sample_both(
+                self.fitted(functools.partial(self.normal_draws, variance))
+            )
+        return self._wide_gaussians[variance]
 
     @functools.cached_property
-    def _gaussians(self) -> dict[float, Both]:
+    def _wide_gaussians(self) -> dict[float, Both]:
         return {}
 
     def normal_draws(self, variance: float, n: int, generator: Generator) -> Tensor:
@@ -119,7 +121,7 @@ class Subject:
             optimizer.step()
         return flow.eval()
 
-    def _both(self, flow: Any) -> Both:
+    def _sample_both(self, flow: Any) -> Both:
         if not isinstance(flow, nn.Module):
             return Both(flow, flow)
         own = copy.deepcopy(flow).eval().requires_grad_(False)
@@ -152,15 +154,15 @@ def log_prob(flow: Any, x: Tensor) -> Tensor:
 @torch.no_grad()
 def sample(flow: Any, n: int, seed: int) -> Tensor:
     """Draws from a seed; of a pair of draws and log-densities (as normflows gives) the draws."""
-    drawn = _drawn(flow.sample, n, seed)
+    drawn = _drawn_points(flow.sample, n, seed)
     return drawn[0] if isinstance(drawn, tuple) else drawn
 
 
 @torch.no_grad()
 def sample_and_log_prob(flow: Any, n: int, seed: int) -> tuple[Tensor, Tensor]:
     if callable(getattr(flow, "sample_and_log_prob", None)):
-        return _drawn(flow.sample_and_log_prob, n, seed)
-    drawn = _drawn(flow.sample, n, seed)
+        return _drawn_points(flow.sample_and_log_prob, n, seed)
+    drawn = _drawn_points(flow.sample, n, seed)
     if not isinstance(drawn, tuple):
         raise Undecided("it has no method sample_and_log_prob")
     return drawn
@@ -170,7 +172,7 @@ def takes_generator(draw: Any) -> bool:
     return "generator" in inspect.signature(draw).parameters
 
 
-def _drawn(draw: Any, n: int, seed: int) -> Any:
+def _drawn_points(draw: Any, n: int, seed: int) -> Any:
     if takes_generator(draw):
         return draw(n, generator=Generator().manual_seed(seed))
     torch.manual_seed(seed)

@@ -1,6 +1,5 @@
 """The checks of the conformance suite of strategies, each a few lines: it returns, or says what is wrong."""
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -187,15 +186,23 @@ def _check_first_task(subject: Subject) -> None:
 def _saved(subject: Subject, at: int) -> tuple[Saved, dict[str, Tensor]]:
     """A run that is stopped there, and the weights in the end of the same run where it is not."""
     learner = subject.walk(subject.learner(small_stream()), at)
-    parts = (weights_of(learner), learner.state(), torch.get_rng_state())
-    saved = Saved(*copy.deepcopy(parts))
+    saved = Saved(weights_of(learner), _as_loaded(learner.state()), torch.get_rng_state())
     return saved, weights_of(subject.walk(learner, TASKS * UPDATES))
+
+
+def _as_loaded(tree: Any) -> Any:
+    """A copy as a file gives it back: it keeps numbers, and not how they lay in memory."""
+    if isinstance(tree, dict | list):
+        pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        copied = {key: _as_loaded(part) for key, part in pairs}
+        return copied if isinstance(tree, dict) else list(copied.values())
+    return tree.detach().clone(memory_format=torch.contiguous_format) if isinstance(tree, Tensor) else tree
 
 
 def _resumed(subject: Subject, saved: Saved, stream: TaskStream) -> dict[str, Tensor]:
     learner = subject.learner(stream)
     learner.strategy.model.load_state_dict(saved.weights)
-    learner.restore(copy.deepcopy(saved.learner))
+    learner.restore(_as_loaded(saved.learner))
     torch.set_rng_state(saved.random)
     return weights_of(subject.walk(learner, TASKS * UPDATES))
 

@@ -80,10 +80,10 @@ class OutputLoss:
 
     def _own_loss(self, model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
         """What a model says of examples without a target, such as the negative log-likelihood of a generative one."""
-        own = getattr(model, "loss", None)
-        if self.loss is not default_loss or self.metrics or len(inputs) != 1 or not callable(own):
+        own = callable(getattr(model, "loss", None))
+        if self.loss is not default_loss or self.metrics or len(inputs) != 1 or not own:
             raise _missing_target(inputs)
-        return own(*inputs.values())
+        return model.loss(*inputs.values())
 
     def _try_loss(self, model: Any, inputs: Mapping[str, Tensor], target: Tensor) -> tuple[Any, Tensor]:
         by_name = taken_by_name(model, list(inputs))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from lemmata.generative.adversarial.gradient_penalty import gradient_norms, gradient_penalty
+from lemmata.generative.adversarial.slope_penalty import gradient_norms, gradient_penalty
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

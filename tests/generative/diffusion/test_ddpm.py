@@ -11,9 +11,9 @@ from lemmata.generative.diffusion.ddpm import DDPM
 from lemmata.generative.diffusion.ddpm_networks import ImageDDPM, PointDDPM
 from lemmata.generative.diffusion.denoiser_mlp import DenoiserMLP
 from lemmata.generative.diffusion.denoiser_unet import DenoiserUNet
+from lemmata.generative.diffusion.flow_ode import flow_log_prob, probability_flow
 from lemmata.generative.diffusion.noise_schedule import CosineSchedule, LinearSchedule
-from lemmata.generative.diffusion.probability_flow import flow_log_prob, probability_flow
-from lemmata.generative.diffusion.reverse_sde import descending_times, forward_sde, reverse_sde
+from lemmata.generative.diffusion.reverse_time import descending_times, forward_sde, reverse_sde
 from lemmata.generative.diffusion.score_matching import NoiseLevelScore, noise_ladder
 from lemmata.optim import PolyakAverage
 
@@ -74,7 +74,7 @@ def test_noise_and_score_from_every_target(target):
             data = (x - (1 - signal).sqrt() * noise) / signal.sqrt()
             return data if target == "data" else signal.sqrt() * noise - (1 - signal).sqrt() * data
 
-    model = DDPM(Asked(linear, 0.25), (1,), noising_steps=10, noise_schedule=linear, target=target)
+    model = DDPM(Asked(linear, 0.25), (1,), noising_steps=10, schedule=linear, target=target)
     assert torch.allclose(model.noise(x, time), Perfect(linear, 0.25)(x, time))
     assert torch.allclose(model.score(x, time), -x / (signal * 0.25 + 1 - signal))
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.generative.diffusion.chain import network, noise, stream
 
-from lemmata.generative.diffusion.diffusion_elbo import _log_likelihood, diffusion_elbo, noise_error_weights
+from lemmata.generative.diffusion.chain_bound import _log_likelihood, diffusion_elbo, noise_error_weights
 from lemmata.generative.diffusion.noise_schedule import DiffusionSteps, LinearSchedule
 
 STEPS = LinearSchedule().steps(20)

@@ -8,8 +8,8 @@ from lemmata.generative.adversarial.gan import GANConfig as GANConfig
 from lemmata.generative.adversarial.gan_losses import discriminator_loss as discriminator_loss
 from lemmata.generative.adversarial.gan_losses import minimax_loss as minimax_loss
 from lemmata.generative.adversarial.gan_losses import non_saturating_loss as non_saturating_loss
-from lemmata.generative.adversarial.gradient_penalty import gradient_norms as gradient_norms
-from lemmata.generative.adversarial.gradient_penalty import gradient_penalty as gradient_penalty
+from lemmata.generative.adversarial.slope_penalty import gradient_norms as gradient_norms
+from lemmata.generative.adversarial.slope_penalty import gradient_penalty as gradient_penalty
 from lemmata.generative.adversarial.strided_critic import StridedCritic as StridedCritic
 from lemmata.generative.adversarial.two_player import Player as Player
 from lemmata.generative.adversarial.two_player import TwoPlayer as TwoPlayer

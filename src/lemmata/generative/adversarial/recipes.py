@@ -94,7 +94,7 @@ def generate_points(
     def figure(samples: Tensor) -> Figure:
         return point_cloud(samples, test.x)
 
-    return _game(data, system, config, options, train, test, lambda x: x, figure)
+    return _make_experiment(data, system, config, options, train, test, lambda x: x, figure)
 
 
 @recipe("gan", "wgan", data="digits", metric="energy_distance")
@@ -115,10 +115,10 @@ def generate_digits(
     def figure(samples: Tensor) -> Figure:
         return image_grid(samples, f"Digits of {name}", columns=10)
 
-    return _game(data, system, config, options, train, test, described, figure)
+    return _make_experiment(data, system, config, options, train, test, described, figure)
 
 
-def _game(
+def _make_experiment(
     data: str,
     system: str,
     config: Any,
@@ -135,12 +135,12 @@ def _game(
     model = built(kind, arguments, options)
 
     def metrics(model: AdversarialPair, batch: Examples) -> dict[str, float]:
-        drawn = _drawn(model, len(batch), torch.Generator().manual_seed(0))
+        drawn = _drawn_samples(model, len(batch), torch.Generator().manual_seed(0))
         apart = energy_distance(described(drawn.cpu()), described(batch.x.cpu()), unbiased=True)
         return {"energy_distance": float(apart)}
 
     def sample(model: AdversarialPair, count: int, generator: torch.Generator) -> Figure:
-        return figure(_drawn(model, count, generator))
+        return figure(_drawn_samples(model, count, generator))
 
     def picture(model: AdversarialPair) -> Figure:
         return sample(model, 50 if len(model.shape) > 1 else 500, torch.Generator().manual_seed(0))
@@ -155,7 +155,7 @@ def _game(
     )  # fmt: skip
 
 
-def _drawn(model: AdversarialPair, count: int, generator: torch.Generator) -> Tensor:
+def _drawn_samples(model: AdversarialPair, count: int, generator: torch.Generator) -> Tensor:
     """Samples in evaluation mode; the noise is drawn on the CPU, so that it is the same wherever the model is."""
     home, training = next(model.parameters()), model.training
     z = torch.randn(count, model.latent, generator=generator).to(home)

@@ -118,10 +118,10 @@ class TwoPlayer:
             second = self._move_at_once(batch, turn)
         else:
             if turn:
-                self.loss = self._gradient(self.first, batch)
-                self._move(0)
-            second = self._gradient(self.second, batch)
-            self._move(1)
+                self.loss = self._player_gradient(self.first, batch)
+                self._move_player(0)
+            second = self._player_gradient(self.second, batch)
+            self._move_player(1)
         if self.averaged is not None:
             self.averaged.update_parameters(self.system)
         return {"loss": self.loss, "critic_loss": second}
@@ -158,7 +158,7 @@ class TwoPlayer:
 
     # --- Gradients and moves ---
 
-    def _gradient(self, player: Player, batch: Examples) -> Tensor:
+    def _player_gradient(self, player: Player, batch: Examples) -> Tensor:
         """Leave the gradient of a player's loss in its own parameters alone."""
         for parameter in player.parameters:
             parameter.grad = None
@@ -166,7 +166,7 @@ class TwoPlayer:
         loss.backward(inputs=player.parameters)
         return loss.detach()
 
-    def _move(self, number: int) -> None:
+    def _move_player(self, number: int) -> None:
         self.optimizers[number].step()
         if after := (self.first, self.second)[number].after:
             after()
@@ -174,11 +174,11 @@ class TwoPlayer:
     def _move_at_once(self, batch: Examples, turn: bool) -> Tensor:
         """Both gradients where both players stand, then both moves."""
         if turn:
-            self.loss = self._gradient(self.first, batch)
-        second = self._gradient(self.second, batch)
+            self.loss = self._player_gradient(self.first, batch)
+        second = self._player_gradient(self.second, batch)
         if turn:
-            self._move(0)
-        self._move(1)
+            self._move_player(0)
+        self._move_player(1)
         return second
 
     def _look_ahead(self, batch: Examples) -> Tensor:
@@ -186,7 +186,7 @@ class TwoPlayer:
         losses: list[Tensor] = []
 
         def both() -> Tensor:
-            losses.extend(self._gradient(player, batch) for player in (self.first, self.second))
+            losses.extend(self._player_gradient(player, batch) for player in (self.first, self.second))
             return losses[0]
 
         self.optimizers[0].step(both)  # type: ignore[arg-type] - Extragradient takes any closure

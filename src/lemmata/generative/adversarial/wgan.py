@@ -10,7 +10,7 @@ from torch.nn.utils import parametrizations
 
 from lemmata import validate
 from lemmata.generative.adversarial.adversarial_pair import AdversarialConfig, AdversarialPair
-from lemmata.generative.adversarial.gradient_penalty import gradient_penalty
+from lemmata.generative.adversarial.slope_penalty import gradient_penalty
 from lemmata.generative.adversarial.two_player import Player
 from lemmata.marks import system
 from lemmata.signatures import config_of

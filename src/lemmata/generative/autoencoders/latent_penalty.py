@@ -11,7 +11,7 @@ from torch import Tensor
 from lemmata import validate
 from lemmata.feedforward.mlp import MLP
 from lemmata.generative.adversarial.gan_losses import discriminator_loss
-from lemmata.generative.adversarial.gradient_penalty import gradient_penalty
+from lemmata.generative.adversarial.slope_penalty import gradient_penalty
 from lemmata.generative.adversarial.two_player import Player
 from lemmata.generative.autoencoders.deep_autoencoder import DeepAutoencoder, DeepAutoencoderConfig
 from lemmata.marks import system

@@ -67,7 +67,7 @@ def denoise_photographs(
         return system.corrupt(x.cpu(), torch.Generator().manual_seed(0)).to(x)  # the same noise in every evaluation
 
     def metrics(system: ImageDenoiser, batch: Examples) -> dict[str, float]:
-        return {"psnr": _decibels(system(noisy(system, batch.x)), batch.x)} if not system.training else {}
+        return {"psnr": _mean_decibels(system(noisy(system, batch.x)), batch.x)} if not system.training else {}
 
     def loss(system: ImageDenoiser, batch: Examples) -> Tensor:
         return system.loss(batch.x)
@@ -81,7 +81,7 @@ def denoise_photographs(
         columns = (("noisy", seen), ("Gaussian filter", filtered), ("denoised", found), ("truth", x))
         marks = []
         for name, image in columns:
-            decibels = "" if name == "truth" else f", {_decibels(image.to(x), x):.1f} dB"
+            decibels = "" if name == "truth" else f", {_mean_decibels(image.to(x), x):.1f} dB"
             part = image[0, 0, 40:168, 60:188].detach().cpu().double().clamp(0, 1)
             marks.append(Image(part.mul(255).round().div(255), name + decibels))
         return Figure("A part of the photograph that was not learnt from", marks=marks)
@@ -96,7 +96,10 @@ def denoise_photographs(
         return image_grid(images, "Noise, and without it", labels=["noisy", "denoised"] * count)
 
     seen = noisy(model, test.x)
-    lost = {"noisy": _decibels(seen, test.x), "Gaussian filter": _decibels(best_gaussian_filter(seen, test.x), test.x)}
+    lost = {
+        "noisy": _mean_decibels(seen, test.x),
+        "Gaussian filter": _mean_decibels(best_gaussian_filter(seen, test.x), test.x),
+    }
     return Experiment(
         model, arguments, train, test, options, loss=loss, metrics=metrics, metric="psnr", largest=True,
         picture=picture, sample=sample,
@@ -124,10 +127,10 @@ def best_gaussian_filter(noisy: Tensor, truth: Tensor) -> Tensor:
     """The images (n, 1, height, width) blurred by the width that comes nearest to the truth."""
     widths = [0.6 + 0.05 * k for k in range(30)]
     blurred = [torch.from_numpy(ndimage.gaussian_filter(noisy.numpy(), (0, 0, w, w))) for w in widths]
-    return max(blurred, key=lambda image: _decibels(image, truth))
+    return max(blurred, key=lambda image: _mean_decibels(image, truth))
 
 
-def _decibels(image: Tensor, truth: Tensor) -> float:
+def _mean_decibels(image: Tensor, truth: Tensor) -> float:
     return psnr(image.clamp(0, 1)[:, 0], truth[:, 0], 1.0).mean().item()
 
 
@@ -173,11 +176,11 @@ def squeeze_digits(
     return Experiment(
         built(DeepAutoencoder, arguments, options), arguments, train, test, options, loss=loss, metric="error",
         picture=picture, sample=sample, notes={"baselines": baseline, "how": "squared distance, the same test digits"},
-        predict=_codes,
+        predict=_code_map,
     )  # fmt: skip
 
 
-def _codes(model: Any, examples: Examples) -> dict[str, Tensor]:
+def _code_map(model: Any, examples: Examples) -> dict[str, Tensor]:
     """The numbers of each example's code."""
     code = model.encode(examples.x)
     return {f"code {k}": code[:, k] for k in range(code.shape[1])}

@@ -110,7 +110,7 @@ def factors_of_digits(
 
 
 def _noisy_levels(found: Dataset, seed: int) -> tuple[Examples, Examples]:
-    """Grey levels from 0 to 16 with uniform noise of one level, without which whole numbers have no density."""
+    """Grey levels from 0 to 16 with uniform noise of one level, without which integers have no density."""
     generator = torch.Generator().manual_seed(seed)
     parts = []
     for part in (found.train, found.test):

@@ -98,7 +98,7 @@ def encode_digits(
     model = built(kind, arguments, options)
 
     def metrics(model: LatentPenalty, batch: Examples) -> dict[str, float]:
-        drawn = _decoded(model, len(batch), torch.Generator().manual_seed(0)).view(batch.x.shape)
+        drawn = _decoded_images(model, len(batch), torch.Generator().manual_seed(0)).view(batch.x.shape)
         features = image_features(data)
         described = (features(2 * x[:, None].float().cpu() - 1) for x in (drawn, batch.x))
         error = (model(batch.x) - batch.x).square().flatten(1).sum(1).mean()
@@ -110,7 +110,7 @@ def encode_digits(
         }
 
     def sample(model: LatentPenalty, count: int, generator: torch.Generator) -> Figure:
-        drawn = _decoded(model, count, generator).view(count, *train.x.shape[1:])
+        drawn = _decoded_images(model, count, generator).view(count, *train.x.shape[1:])
         return image_grid(drawn, "Digits decoded from draws of the prior", columns=6)
 
     def picture(model: LatentPenalty) -> Figure:
@@ -134,7 +134,7 @@ def _two_players(model: CriticPenalty, config: Any, options: Options, metrics: A
     return TwoPlayer(model, *model.players(options.lr), critic_steps=config.critic_steps, **more)
 
 
-def _decoded(model: LatentPenalty, count: int, generator: torch.Generator) -> Tensor:
+def _decoded_images(model: LatentPenalty, count: int, generator: torch.Generator) -> Tensor:
     """Samples in evaluation mode; the codes are drawn on the CPU, so that they are the same wherever the model is."""
     z = torch.randn(count, model.config.code, generator=generator).to(next(model.parameters()))
     with evaluating(model):
@@ -154,10 +154,10 @@ def _latent_map(model: LatentPenalty, examples: Examples, classes: tuple[str, ..
     clouds = []
     for k, name in enumerate(classes):
         own = codes[examples.y == k]
-        clouds.append(Points(_rounded(own[:, 0]), _rounded(own[:, 1]), name))
+        clouds.append(Points(_rounded_numbers(own[:, 0]), _rounded_numbers(own[:, 1]), name))
     note = "Half of the prior's draws lie in the inner circle, and 95 % in the outer one."
     return Figure("Codes of test images", "first axis of the code", "second axis", [*clouds, *rings], note=note)
 
 
-def _rounded(values: Tensor) -> list[float]:
+def _rounded_numbers(values: Tensor) -> list[float]:
     return values.mul(1000).round().div(1000).tolist()

@@ -46,7 +46,7 @@ def autoencode_images(
         return {"nll": float(nll), "elbo": float(terms.value.mean()), "kl": float(terms.kl.mean())}
 
     def picture(vae: MLPVAE) -> Figure:
-        return _overview(vae, test, side)
+        return _overview_figure(vae, test, side)
 
     def sample(vae: MLPVAE, count: int, generator: torch.Generator) -> Figure:
         note = "Each pixel is as bright as it is likely to be white." if config.output == "bernoulli" else ""
@@ -54,15 +54,15 @@ def autoencode_images(
             images = vae.decode(vae.sample_prior(count, generator)).reshape(-1, side, side)
         return image_grid(images, "Decoded codes from the prior", note=note)
 
-    lost = {} if grey else _baselines(train.flatten(1), test.flatten(1))  # of grey pixels they say nothing
+    lost = {} if grey else _baseline_nats(train.flatten(1), test.flatten(1))  # of grey pixels they say nothing
     return Experiment(
         built(MLPVAE, arguments, options), arguments, Examples(x=train), Examples(x=test), options,
         loss=lambda vae, batch: vae.loss(batch.x), metrics=metrics, metric="nll", picture=picture, sample=sample,
-        predict=_codes, notes={"baselines": lost, "how": "nats of held-out images"} if lost else {},
+        predict=_code_walk, notes={"baselines": lost, "how": "nats of held-out images"} if lost else {},
     )  # fmt: skip
 
 
-def _codes(vae: MLPVAE, examples: Examples) -> dict[str, Tensor]:
+def _code_walk(vae: MLPVAE, examples: Examples) -> dict[str, Tensor]:
     """For `lemmata predict`: the code of each image, and how far it is from its reconstruction."""
     x = examples.x if vae.config.output != "bernoulli" else (examples.x > 0.5).to(examples.x)
     away = (vae(x) - x.flatten(1)).square().mean(1)
@@ -72,7 +72,7 @@ def _codes(vae: MLPVAE, examples: Examples) -> dict[str, Tensor]:
 # --- What must lose ---
 
 
-def _baselines(train: Tensor, test: Tensor) -> dict[str, float]:
+def _baseline_nats(train: Tensor, test: Tensor) -> dict[str, float]:
     return {
         "independent pixels": _mixture_nll(train, test, clusters=1),
         "ten clusters of independent pixels": _mixture_nll(train, test, CLUSTERS),
@@ -102,7 +102,7 @@ def _pixels_of_clusters(train: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def _overview(vae: MLPVAE, test: Tensor, side: int) -> Figure:
+def _overview_figure(vae: MLPVAE, test: Tensor, side: int) -> Figure:
     """Held-out images above their reconstructions, images from the prior, and walks from one code to another."""
     like = next(vae.parameters())
     drawn = torch.Generator().manual_seed(0)  # the same codes every time: what changes is the decoder

@@ -89,7 +89,7 @@ class LinearAutoregression(nn.Module):
         """The model with these numbers; `coefficients` are of the value before, the one before that, and so on."""
         values = validate.vector("coefficients", torch.as_tensor(coefficients).detach())
         model = cls(len(values), device=values.device, dtype=values.dtype)
-        model._put(values, validate.positive("variance", variance), validate.finite_number("mean", mean))
+        model._set_coefficients(values, validate.positive("variance", variance), validate.finite_number("mean", mean))
         return model
 
     def reset_parameters(self) -> None:
@@ -123,12 +123,12 @@ class LinearAutoregression(nn.Module):
         centred = x - mean
         if method == "yule_walker":
             predictors, left = levinson_durbin(autocovariances(centred, self.order))
-            self._put(predictors[-1], float(left[-1]), float(mean))
+            self._set_coefficients(predictors[-1], float(left[-1]), float(mean))
             return self
         past = centred.unfold(1, self.order, 1)[:, :-1].flip(2).flatten(0, 1)  # (values, order), latest first
         target = centred[:, self.order :].flatten()
         weight = torch.linalg.lstsq(past, target[:, None]).solution[:, 0]
-        self._put(weight, float((target - past @ weight).square().mean()), float(mean))
+        self._set_coefficients(weight, float((target - past @ weight).square().mean()), float(mean))
         return self
 
     def loss(self, x: Float[Tensor, "series time"]) -> Float[Tensor, ""]:
@@ -217,7 +217,7 @@ class LinearAutoregression(nn.Module):
         return predictors, variances
 
     @torch.no_grad()
-    def _put(self, weight: Tensor, variance: float, mean: float) -> None:
+    def _set_coefficients(self, weight: Tensor, variance: float, mean: float) -> None:
         if not variance > 0:
             raise ValueError("x must not be foretold without error: a variance of zero has no density")
         self.weight.copy_(weight)

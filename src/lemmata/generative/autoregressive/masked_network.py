@@ -139,12 +139,12 @@ class MADE(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch orders inputs"]:
         hidden = validate.examples("x", x, self.inputs)  # (batch, inputs)
-        return torch.stack([self._logits(hidden, number) for number in range(self.config.orders)], 1)
+        return torch.stack([self._masked_logits(hidden, number) for number in range(self.config.orders)], 1)
 
     def log_prob(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
         """The log probability of each example of 0 and 1, in nats."""
-        flat = self._binary(x)
-        each = self._conditionals(self(flat), flat[:, None]).sum(-1)  # (batch, orders)
+        flat = self._check_binary(x)
+        each = self._conditional_log_probs(self(flat), flat[:, None]).sum(-1)  # (batch, orders)
         return each.logsumexp(1) - math.log(self.config.orders)
 
     def loss(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, ""]:
@@ -175,7 +175,7 @@ class MADE(nn.Module):
     def extra_repr(self) -> str:
         return f"orders={self.config.orders}, activation={self.config.activation}"
 
-    def _logits(self, hidden: Tensor, number: int) -> Tensor:
+    def _masked_logits(self, hidden: Tensor, number: int) -> Tensor:
         activate = ACTIVATION_TABLE[self.config.activation].value
         for level, layer in enumerate(self.layers):
             assert isinstance(layer, nn.Linear)
@@ -184,11 +184,11 @@ class MADE(nn.Module):
             hidden = functional.linear(hidden, layer.weight * mask, layer.bias)
         return hidden  # (batch, inputs)
 
-    def _conditionals(self, logits: Tensor, x: Tensor) -> Tensor:
+    def _conditional_log_probs(self, logits: Tensor, x: Tensor) -> Tensor:
         """The log probability of each coordinate given those before it."""
         return -functional.binary_cross_entropy_with_logits(logits, x.expand_as(logits), reduction="none")
 
-    def _binary(self, x: Tensor) -> Tensor:
+    def _check_binary(self, x: Tensor) -> Tensor:
         flat = validate.examples("x", x, self.inputs)
         if validate.visible(flat) and not bool(((flat == 0) | (flat == 1)).all()):
             raise ValueError("x must hold only 0 and 1, for a Bernoulli law knows no grey: use (x > 0.5).float()")

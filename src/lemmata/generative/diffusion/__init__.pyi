@@ -3,6 +3,9 @@
 from lemmata.generative.diffusion.ancestral import VARIANCES as VARIANCES
 from lemmata.generative.diffusion.ancestral import ancestral_sampling as ancestral_sampling
 from lemmata.generative.diffusion.ancestral import reverse_kernel as reverse_kernel
+from lemmata.generative.diffusion.chain_bound import DiffusionBound as DiffusionBound
+from lemmata.generative.diffusion.chain_bound import diffusion_elbo as diffusion_elbo
+from lemmata.generative.diffusion.chain_bound import noise_error_weights as noise_error_weights
 from lemmata.generative.diffusion.ddim import ddim_inversion as ddim_inversion
 from lemmata.generative.diffusion.ddim import ddim_sampling as ddim_sampling
 from lemmata.generative.diffusion.ddpm import DDPM as DDPM
@@ -16,9 +19,8 @@ from lemmata.generative.diffusion.denoiser_mlp import DenoiserMLPConfig as Denoi
 from lemmata.generative.diffusion.denoiser_mlp import encoded_time as encoded_time
 from lemmata.generative.diffusion.denoiser_unet import DenoiserUNet as DenoiserUNet
 from lemmata.generative.diffusion.denoiser_unet import DenoiserUNetConfig as DenoiserUNetConfig
-from lemmata.generative.diffusion.diffusion_elbo import DiffusionBound as DiffusionBound
-from lemmata.generative.diffusion.diffusion_elbo import diffusion_elbo as diffusion_elbo
-from lemmata.generative.diffusion.diffusion_elbo import noise_error_weights as noise_error_weights
+from lemmata.generative.diffusion.flow_ode import flow_log_prob as flow_log_prob
+from lemmata.generative.diffusion.flow_ode import probability_flow as probability_flow
 from lemmata.generative.diffusion.forward_process import Kernel as Kernel
 from lemmata.generative.diffusion.forward_process import diffuse as diffuse
 from lemmata.generative.diffusion.forward_process import posterior as posterior
@@ -28,11 +30,9 @@ from lemmata.generative.diffusion.noise_schedule import CosineSchedule as Cosine
 from lemmata.generative.diffusion.noise_schedule import DiffusionSteps as DiffusionSteps
 from lemmata.generative.diffusion.noise_schedule import LinearSchedule as LinearSchedule
 from lemmata.generative.diffusion.noise_schedule import NoiseSchedule as NoiseSchedule
-from lemmata.generative.diffusion.probability_flow import flow_log_prob as flow_log_prob
-from lemmata.generative.diffusion.probability_flow import probability_flow as probability_flow
-from lemmata.generative.diffusion.reverse_sde import descending_times as descending_times
-from lemmata.generative.diffusion.reverse_sde import forward_sde as forward_sde
-from lemmata.generative.diffusion.reverse_sde import reverse_sde as reverse_sde
+from lemmata.generative.diffusion.reverse_time import descending_times as descending_times
+from lemmata.generative.diffusion.reverse_time import forward_sde as forward_sde
+from lemmata.generative.diffusion.reverse_time import reverse_sde as reverse_sde
 from lemmata.generative.diffusion.sampling_times import spaced_times as spaced_times
 from lemmata.generative.diffusion.sampling_times import walked_times as walked_times
 from lemmata.generative.diffusion.score_matching import NoiseLevelScore as NoiseLevelScore

@@ -55,7 +55,7 @@ def ddim_sampling(
     validate.fraction("eta", eta, most=1)
     walk = walked_times(times, len(steps))
     for t, to in pairwise(walk):
-        found = _asked(model, x, t, steps, target, bounds)
+        found = _ask_model(model, x, t, steps, target, bounds)
         signal, noise = steps.signal[to], steps.noise[to]
         fresh = eta**2 * noise / steps.noise[t] * rate_between(to, t, steps)
         x = signal.sqrt() * found.data + (noise - fresh).sqrt() * found.noise
@@ -99,14 +99,14 @@ def ddim_inversion(
     for s, t in pairwise(walk):
         guess = x
         for _ in range(rounds):
-            noise = _asked(model, guess, t, steps, target).noise
+            noise = _ask_model(model, guess, t, steps, target).noise
             data = (x - steps.noise[s].sqrt() * noise) / steps.signal[s].sqrt()
             guess = steps.signal[t].sqrt() * data + steps.noise[t].sqrt() * noise
         x = guess
     return finite_samples(x)
 
 
-def _asked(
+def _ask_model(
     model: Denoiser,
     x: Tensor,
     t: int,

@@ -11,16 +11,17 @@ from torch import Tensor, nn
 from lemmata import validate
 from lemmata.generative.diffusion.ancestral import ancestral_sampling, finite_samples
 from lemmata.generative.diffusion.captured_denoiser import captured
+from lemmata.generative.diffusion.chain_bound import diffusion_elbo
 from lemmata.generative.diffusion.ddim import ddim_sampling
 from lemmata.generative.diffusion.denoiser_mlp import DenoiserMLP  # noqa: F401 - in the example
-from lemmata.generative.diffusion.diffusion_elbo import diffusion_elbo
+from lemmata.generative.diffusion.flow_ode import flow_log_prob, probability_flow
 from lemmata.generative.diffusion.forward_process import diffuse
 from lemmata.generative.diffusion.noise_schedule import CosineSchedule, LinearSchedule, NoiseSchedule
-from lemmata.generative.diffusion.probability_flow import flow_log_prob, probability_flow
-from lemmata.generative.diffusion.reverse_sde import descending_times, noise_like
+from lemmata.generative.diffusion.reverse_time import descending_times, noise_like
 from lemmata.generative.diffusion.sampling_times import spaced_times
 from lemmata.generative.diffusion.targets import TARGETS, training_target
 from lemmata.marks import system
+from lemmata.signatures import config_of
 from lemmata.train.evaluation_mode import evaluating
 
 __all__ = ["DDPM", "DDPMConfig"]
@@ -87,20 +88,18 @@ class DDPM(nn.Module):
         denoiser: nn.Module,
         shape: Sequence[int],
         noising_steps: int = DDPMConfig.noising_steps,
-        noise_schedule: str | NoiseSchedule = DDPMConfig.noise_schedule,
+        noise_schedule: str = DDPMConfig.noise_schedule,
         target: str = DDPMConfig.target,
         bounds: tuple[float, float] | None = None,
+        schedule: NoiseSchedule | None = None,
     ) -> None:
         super().__init__()
+        chosen = config_of(DDPMConfig, locals())
         self.denoiser, self.shape = validate.module("denoiser", denoiser), tuple(shape)
-        if not isinstance(noise_schedule, NoiseSchedule):
-            noise_schedule = SCHEDULES[validate.one_of("noise_schedule", noise_schedule, tuple(SCHEDULES))]
-        self.schedule = noise_schedule
-        self.target, self.bounds = validate.one_of("target", target, TARGETS), bounds
+        self.schedule = SCHEDULES[chosen.noise_schedule] if schedule is None else schedule  # one's own, in its stead
+        self.target, self.bounds = chosen.target, bounds
         with torch.device("cpu"):  # numbers are looked at, wherever the network is built
-            self.steps = self.schedule.steps(
-                validate.count("noising_steps", noising_steps)
-            )  # neither parameters nor buffers
+            self.steps = self.schedule.steps(chosen.noising_steps)  # neither parameters nor buffers
 
     def forward(self, x: Float[Tensor, "batch ..."], t: Int[Tensor, " batch"]) -> Float[Tensor, "batch ..."]:
         self._check_examples(x)
@@ -108,9 +107,9 @@ class DDPM(nn.Module):
             raise ValueError(f"t must hold one time for each of {x.shape[0]} examples, got shape {tuple(t.shape)}")
         if t.is_floating_point():
             raise TypeError(f"t must hold integers from 1 to {len(self.steps)}, got {t.dtype}: use t.long()")
-        return self._answer(x, t.double() / len(self.steps))
+        return self._denoiser_answer(x, t.double() / len(self.steps))
 
-    def _answer(self, x: Tensor, time: Tensor) -> Tensor:
+    def _denoiser_answer(self, x: Tensor, time: Tensor) -> Tensor:
         """The denoiser's answer in the numbers of x, whatever its own are."""
         given = x.to(next(self.parameters(), x).dtype)
         found = self.denoiser(given, time.to(given))
@@ -143,7 +142,7 @@ class DDPM(nn.Module):
 
     def noise(self, x: Float[Tensor, "batch ..."], time: Float[Tensor, " batch"]) -> Float[Tensor, "batch ..."]:
         r"""What of x is noise, $\mathbb E[\epsilon \mid x_t = x]$, at a time from 0 to 1 for each example."""
-        answer = self._answer(x, time)
+        answer = self._denoiser_answer(x, time)
         if self.target == "noise":
             return answer
         signal, spread = self._amplitudes_at(x, time)

@@ -80,7 +80,7 @@ def posterior(
     Kernel(mean=tensor([[1.]]), variance=tensor(0., dtype=torch.float64))
     """
     t = checked_times("t", t, steps, least=1)
-    to = t - 1 if to is None else _earlier(checked_times("to", to, steps), t)
+    to = t - 1 if to is None else _earlier_time(checked_times("to", to, steps), t)
     rate, before, now = rate_between(to, t, steps), look_up(steps.noise, to), look_up(steps.noise, t)
     of_data, of_state = look_up(steps.signal, to).sqrt() * rate / now, before * (1 - rate).sqrt() / now
     mean = beside(of_data, x_t) * x0 + beside(of_state, x_t) * x_t
@@ -100,7 +100,7 @@ def checked_times(name: str, t: Times, steps: DiffusionSteps, least: int = 0) ->
     return t
 
 
-def _earlier(to: Times, t: Times) -> Times:
+def _earlier_time(to: Times, t: Times) -> Times:
     """Times before others; ValueError for those that are not."""
     late = torch.as_tensor(t - to)
     if validate.visible(late) and int(late.min()) < 1:

@@ -186,16 +186,16 @@ class CosineSchedule(NoiseSchedule):
 
     def log_signal(self, u: Tensor) -> Tensor:
         # Through sines of the differences, since both cosines are nearly 1 at first: cos a / cos b - 1 loses the rest.
-        start, gone = self._angle(torch.zeros_like(u)), self._angle(u) - self._angle(torch.zeros_like(u))
+        start, gone = self._angle_at(torch.zeros_like(u)), self._angle_at(u) - self._angle_at(torch.zeros_like(u))
         return 2 * torch.log((gone.cos() - start.tan() * gone.sin()).clamp(min=torch.finfo(u.dtype).tiny))
 
     def rate(self, u: Tensor) -> Tensor:
-        return math.pi / (1 + self.offset) * self._angle(u).tan()
+        return math.pi / (1 + self.offset) * self._angle_at(u).tan()
 
     def steps(self, T: int) -> DiffusionSteps:
         """T steps of equal length in u, none with a rate above `largest`."""
         u = torch.arange(validate.count("T", T) + 1, dtype=torch.float64) / T
         return DiffusionSteps.from_rates((-torch.expm1(self.log_signal(u).diff())).clamp(max=self.largest))
 
-    def _angle(self, u: Tensor) -> Tensor:
+    def _angle_at(self, u: Tensor) -> Tensor:
         return math.pi / 2 * (u + self.offset) / (1 + self.offset)

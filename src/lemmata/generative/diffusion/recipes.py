@@ -114,7 +114,9 @@ def _generated_images(data: str, config: ImageDDPMConfig, options: Options) -> E
 
     def sample(system: DDPM, count: int, generator: torch.Generator) -> Figure:
         drawn = system.sample(count, generator=generator, sampler="ddim", steps=_walk_of(config))
-        return image_grid(_grey(drawn), f"Samples of a diffusion model of {data}", columns=math.ceil(math.sqrt(count)))
+        return image_grid(
+            _grey_levels(drawn), f"Samples of a diffusion model of {data}", columns=math.ceil(math.sqrt(count))
+        )
 
     arguments = {"channels": 1, "height": train.x.shape[2], "width": train.x.shape[3], **chosen(config)}
     return Experiment(
@@ -132,7 +134,7 @@ def _walk_of(config: ImageDDPMConfig) -> int:
     return min(WALK, config.noising_steps)
 
 
-def _grey(x: Tensor) -> Tensor:
+def _grey_levels(x: Tensor) -> Tensor:
     return ((x.float() + 1) / 2).clamp(0, 1)
 
 
@@ -144,13 +146,15 @@ def _denoising_strip(system: DDPM, rows: int = 6, columns: int = 6) -> Figure:
     seen = [x]
     with evaluating(system):
         for start, end in pairwise(stops):
-            x = ddim_sampling(system, x, system.steps, _between(start, end), target=system.target, bounds=system.bounds)
+            x = ddim_sampling(
+                system, x, system.steps, _scale_pixels(start, end), target=system.target, bounds=system.bounds
+            )
             seen.append(x)
     strip = torch.stack(seen, dim=1).flatten(0, 1)  # (rows * stops, channels, height, width)
-    return image_grid(_grey(strip), "From noise to images", columns=len(stops))
+    return image_grid(_grey_levels(strip), "From noise to images", columns=len(stops))
 
 
-def _between(start: int, end: int, most: int = 7) -> list[int]:
+def _scale_pixels(start: int, end: int, most: int = 7) -> list[int]:
     """Times from one to another, both included, in at most so many steps."""
     return [end + t for t in spaced_times(start - end, min(most, start - end))]
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from lemmata import validate
 from lemmata.generative.diffusion.ancestral import finite_samples
 from lemmata.generative.diffusion.denoiser_mlp import DenoiserMLP  # noqa: F401 - in the example
-from lemmata.generative.diffusion.reverse_sde import noise_like
+from lemmata.generative.diffusion.reverse_time import noise_like
 from lemmata.marks import system
 from lemmata.train.evaluation_mode import evaluating
 

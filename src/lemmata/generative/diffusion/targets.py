@@ -48,7 +48,7 @@ def training_target(
     """
     if validate.one_of("target", target, TARGETS) != "velocity":
         return noise if target == "noise" else x0
-    signal, spread = _amplitudes(t, steps, x0)
+    signal, spread = _signal_and_noise(t, steps, x0)
     return signal * noise - spread * x0
 
 
@@ -84,7 +84,7 @@ def estimate(
     validate.one_of("target", target, TARGETS)
     if answer.shape != x_t.shape:
         raise ValueError(f"answer must have the shape of x_t, {tuple(x_t.shape)}, got {tuple(answer.shape)}")
-    signal, spread = _amplitudes(checked_times("t", t, steps, least=1), steps, x_t)
+    signal, spread = _signal_and_noise(checked_times("t", t, steps, least=1), steps, x_t)
     if target == "velocity":
         found = Estimate(signal * x_t - spread * answer, spread * x_t + signal * answer)
     elif target == "data":
@@ -97,6 +97,6 @@ def estimate(
     return Estimate(data, (x_t - signal * data) / spread)
 
 
-def _amplitudes(t: Times, steps: DiffusionSteps, like: Tensor) -> tuple[Tensor, Tensor]:
+def _signal_and_noise(t: Times, steps: DiffusionSteps, like: Tensor) -> tuple[Tensor, Tensor]:
     """The roots of signal and noise at these times."""
     return beside(look_up(steps.signal, t).sqrt(), like), beside(look_up(steps.noise, t).sqrt(), like)

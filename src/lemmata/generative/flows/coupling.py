@@ -34,7 +34,7 @@ class CouplingConfig:
             validate.positive("max_log_scale", self.max_log_scale)
 
 
-def bounded_log_scale(raw: Tensor, most: float) -> Tensor:
+def bounded_log_scale(raw: Tensor, largest: float) -> Tensor:
     r"""A logarithm of a scale within $\pm m$, the same upwards and downwards: $s = m\tanh r$.
 
     Bounded, so that no step of a training makes a layer too steep to be inverted; symmetric, so that it can stretch as
@@ -43,7 +43,7 @@ def bounded_log_scale(raw: Tensor, most: float) -> Tensor:
     >>> bounded_log_scale(torch.tensor([-9.0, 0.0, 9.0]), 3.0).round(decimals=4)
     tensor([-3.,  0.,  3.])
     """
-    return raw if most == math.inf else most * torch.tanh(raw)
+    return raw if largest == math.inf else largest * torch.tanh(raw)
 
 
 @system(

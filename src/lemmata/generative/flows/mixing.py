@@ -114,7 +114,7 @@ class InvertibleConvolution(Transform):
         self.lower.copy_(lower.tril(-1))
         self.upper.copy_(upper.triu(1))
 
-    def _factors(self) -> tuple[Tensor, Tensor]:
+    def _triangular_factors(self) -> tuple[Tensor, Tensor]:
         """L and U with their diagonals."""
         unit = torch.eye(self.features, dtype=self.lower.dtype, device=self.lower.device)
         return self.lower.tril(-1) + unit, self.upper.triu(1) + torch.diag(self.sign * self.log_scale.exp())
@@ -122,26 +122,26 @@ class InvertibleConvolution(Transform):
     @property
     def weight(self) -> Float[Tensor, "features features"]:
         """The matrix itself."""
-        lower, upper = self._factors()
+        lower, upper = self._triangular_factors()
         return (lower @ upper)[self.order]
 
     def _log_det(self, like: Tensor) -> Tensor:
         return math.prod(like.shape[2:]) * self.log_scale.sum().expand(like.shape[0])
 
     def forward(self, z: Float[Tensor, "batch features ..."]) -> tuple[Tensor, Tensor]:
-        x = torch.einsum("ij, bj... -> bi...", self.weight, self._columns("z", z))  # (batch, features, ...)
+        x = torch.einsum("ij, bj... -> bi...", self.weight, self._feature_columns("z", z))  # (batch, features, ...)
         return x, self._log_det(z)
 
     def inverse(self, x: Float[Tensor, "batch features ..."]) -> tuple[Tensor, Tensor]:
         exact = torch.promote_types(x.dtype, torch.float32)  # no triangular solver knows half precision
-        lower, upper = (factor.to(exact) for factor in self._factors())
-        columns = self._columns("x", x).flatten(2) if x.ndim > 2 else self._columns("x", x)[..., None]
+        lower, upper = (factor.to(exact) for factor in self._triangular_factors())
+        columns = self._feature_columns("x", x).flatten(2) if x.ndim > 2 else self._feature_columns("x", x)[..., None]
         columns = columns[:, self.order.argsort()].to(exact)  # (batch, features, pixels)
         solved = torch.linalg.solve_triangular(lower, columns, upper=False, unitriangular=True)
         solved = torch.linalg.solve_triangular(upper, solved, upper=True)
         return solved.reshape(x.shape).to(x.dtype), -self._log_det(x)
 
-    def _columns(self, name: str, value: Tensor) -> Tensor:
+    def _feature_columns(self, name: str, value: Tensor) -> Tensor:
         if validate.tensor(name, value).ndim < 2 or value.shape[1] != self.features:
             wanted = f"(batch, {self.features}) or (batch, {self.features}, ...)"
             raise ValueError(f"{name} must be {wanted}, got shape {tuple(value.shape)}")

@@ -105,19 +105,21 @@ def _density_pictures(data: Dataset, true: Callable[[Tensor], Tensor] | None) ->
             drawn = model.sample(len(data.test.x), generator=torch.Generator(place.device).manual_seed(0)).cpu()
         beside = true(plane.double()).exp() if true else None
         panels = [(learnt, "learnt density")] + ([(beside, "true density")] if beside is not None else [])
-        marks = [Image(_shade(values.view(PIXELS, PIXELS), learnt.max()), label) for values, label in panels]
-        marks += [Image(_dots(points, low, high), label) for points, label in ((drawn, "drawn"), (data.test.x, "data"))]
+        marks = [Image(_density_heat(values.view(PIXELS, PIXELS), learnt.max()), label) for values, label in panels]
+        marks += [
+            Image(_point_marks(points, low, high), label) for points, label in ((drawn, "drawn"), (data.test.x, "data"))
+        ]
         return Figure("How dense points lie", marks=marks)
 
     return picture
 
 
-def _shade(values: Tensor, most: Tensor) -> Tensor:
+def _density_heat(values: Tensor, most: Tensor) -> Tensor:
     """Dense is black; the root shows what is thin as well."""
     return 1 - (values / most).clamp(0, 1).sqrt().mul(1000).round().div(1000)
 
 
-def _dots(points: Tensor, low: Tensor, high: Tensor) -> Tensor:
+def _point_marks(points: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """How many points fall into each pixel."""
     cell = ((points - low) / (high - low) * PIXELS).floor().long()
     cell = cell[((cell >= 0) & (cell < PIXELS)).all(1)]

@@ -4,7 +4,7 @@ Nearly all of the time is the network's, whose calls alone are the limit; what i
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -51,14 +51,14 @@ def small_network(case: str, device: str) -> Sampling:
     return Sampling(lambda x, t: denoiser(x, t / STEPS), start, case == "ddim")
 
 
-def _times(task: Sampling) -> list[int]:
+def _walked_times(task: Sampling) -> list[int]:
     return spaced_times(STEPS, SKIPPING) if task.skips else list(range(100, -1, -1))
 
 
 @ours("lemmata")
 def by_ours(task: Sampling) -> Callable[[], Tensor]:
     """As they come."""
-    steps, times = LinearSchedule().steps(STEPS), _times(task)
+    steps, times = LinearSchedule().steps(STEPS), _walked_times(task)
     if task.skips:
         return lambda: ddim_sampling(task.network, task.start, steps, times)
     return lambda: ancestral_sampling(task.network, task.start, steps, times, generator=task.stream())
@@ -67,13 +67,9 @@ def by_ours(task: Sampling) -> Callable[[], Tensor]:
 @peer("diffusers", needs="diffusers")
 def by_diffusers(task: Sampling) -> Callable[[], Tensor]:
     """Its scheduler in the loop of its own examples."""
-    import diffusers
-
-    kind = diffusers.DDIMScheduler if task.skips else diffusers.DDPMScheduler
-    settings = {"timestep_spacing": "trailing"} if task.skips else {}
-    scheduler = kind(STEPS, clip_sample=False, **settings)
+    scheduler = _their_scheduler(task.skips)
     scheduler.set_timesteps(SKIPPING if task.skips else STEPS)
-    times = scheduler.timesteps[-len(_times(task)) + 1 :]
+    times = scheduler.timesteps[-len(_walked_times(task)) + 1 :]
 
     @torch.no_grad()
     def sample() -> Tensor:
@@ -85,10 +81,20 @@ def by_diffusers(task: Sampling) -> Callable[[], Tensor]:
     return sample
 
 
+def _their_scheduler(skips: bool) -> Any:
+    """Any, for its steps are said to take the time as an int, and are given tensors in its own examples."""
+    from diffusers.schedulers.scheduling_ddim import DDIMScheduler
+    from diffusers.schedulers.scheduling_ddpm import DDPMScheduler
+
+    if skips:
+        return DDIMScheduler(STEPS, clip_sample=False, timestep_spacing="trailing")
+    return DDPMScheduler(STEPS, clip_sample=False)
+
+
 @limit("the calls of the network alone")
 def network_alone(task: Sampling) -> Callable[[], None]:
     """As many as there are steps, always from the same place."""
-    times = [torch.full((len(task.start),), t, device=task.start.device) for t in _times(task)[:-1]]
+    times = [torch.full((len(task.start),), t, device=task.start.device) for t in _walked_times(task)[:-1]]
 
     @torch.no_grad()
     def ask() -> None:

@@ -15,7 +15,7 @@ from lemmata.judge import all_of, at_most, claim, close, exactly, lie
 def slopes(loss, logits):
     """The derivative of a loss of one example, at each logit."""
     leaf = logits.clone().requires_grad_()
-    return torch.autograd.grad(sum(loss(each) for each in leaf), leaf)[0]
+    return torch.autograd.grad(torch.stack([loss(each) for each in leaf]).sum(), leaf)[0]
 
 
 class Verdict(nn.Module):
@@ -86,6 +86,8 @@ def a_convolutional_network_upside_down(draw, same=the_inner_product, upwards=by
         network = DeconvolutionNetwork(5, shape, channels=3, norm=False, dtype=torch.float64).eval()
         maps = torch.relu(network.seed(draw.normal(2, 5))).unflatten(1, network.seed_shape)
         for layer in network.layers:
+            assert isinstance(layer, nn.ConvTranspose2d)
+            assert layer.bias is not None
             x, y = draw.normal(2, layer.out_channels, *(2 * side for side in maps.shape[2:])), draw.normal(*maps.shape)
             bias = layer.bias.detach()[:, None, None]
             down = lambda x, layer=layer: conv_nd(x, layer.weight, stride=2, padding=1)  # noqa: E731

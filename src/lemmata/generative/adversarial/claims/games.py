@@ -157,11 +157,13 @@ def only_looking_ahead_contracts(draw, growth=1.0, fourth=1.0, kept=1.0, most=2.
             step = one_step_matrix(lr, play)
             found.append(step.mT @ step)
             rates.append(square * torch.eye(2, dtype=torch.float64))
-            norms.append(played(one, *draw.normal(2, 1), lr, play, steps=60).norm(dim=1))
+            first, second = draw.normal(2, 1)
+            norms.append(played(one, first, second, lr, play, steps=60).norm(dim=1))
             ended.append(norms[-1][0] * square ** (times / 2))
     for lr in (0.02, 1.0, (1 - 1e-4) * most):
         moduli.append(torch.linalg.eigvals(one_step_matrix(lr, "alternating")).abs())
-        theta, phi = played(one, *draw.normal(2, 1), lr, "alternating", steps=60).T
+        first, second = draw.normal(2, 1)
+        theta, phi = played(one, first, second, lr, "alternating", steps=60).T
         orbits.append((theta**2 + phi**2 - lr * theta * phi) / (theta[0] ** 2 + phi[0] ** 2))
     orbits = torch.stack(orbits)
     return all_of(

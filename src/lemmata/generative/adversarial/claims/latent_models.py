@@ -20,10 +20,16 @@ from lemmata.measure.transport import optimal_transport, w1_distance
 def table_model(draw, size, model=AdversarialAutoencoder, **settings):
     """As many codes as there are examples, each one axis, so that a linear critic has a logit of its own for each."""
     found = model(size, code=size, widths=(), activation="identity", dtype=torch.float64, **settings)
-    found.encoder, found.critic = nn.Identity(), nn.Linear(size, 1, bias=False).double()
+    found.add_module("encoder", nn.Identity())
+    found.add_module("critic", nn.Linear(size, 1, bias=False).double())
     with torch.no_grad():
-        found.decoder.layers[0].weight.copy_(draw.normal(size, size))
+        weight_of(found.decoder.layers[0]).copy_(draw.normal(size, size))
     return found
+
+
+def weight_of(layer: nn.Module) -> Tensor:
+    assert isinstance(layer, nn.Linear)
+    return layer.weight
 
 
 def drawn_codes(draw, size, shared):
@@ -85,7 +91,7 @@ def the_value_at_the_best_critic(draw, factor=2.0, raised=best_critic, model=Adv
         codes, prior = drawn_codes(draw, 6, shared=True)
         found = table_model(draw, 6, model, penalty_weight=weight)
         values.append(raised(found, lambda found=found, codes=codes, prior=prior: found.objective(codes, prior)))
-        error = (codes @ found.decoder.layers[0].weight.mT - codes).square().sum(1).mean()
+        error = (codes @ weight_of(found.decoder.layers[0]).mT - codes).square().sum(1).mean()
         divergence = jensen_shannon(prior.mean(0), codes.mean(0))
         expected.append(error + weight * (factor * divergence - 2 * math.log(2)))
     return close(torch.stack(values), torch.stack(expected), within=1e-8)
@@ -122,7 +128,7 @@ def the_best_critic_measures_the_divergence(
         expected.append(factor * jensen_shannon(*laws) - logs * math.log(2))
         sums.append(added(terms))
         if shared:
-            answers.append(found.critic.weight.detach()[0].sigmoid() - laws[0] / laws.sum(0))
+            answers.append(weight_of(found.critic).detach()[0].sigmoid() - laws[0] / laws.sum(0))
     return all_of(
         close(torch.stack(reached), torch.stack(expected), within=1e-6),
         close(torch.stack(sums), torch.stack(expected), scale=1.0, detail="the integrals of both terms"),
@@ -207,7 +213,7 @@ def a_critic_of_slope_one_brings_codes_to_the_prior(draw, times=1.0, factor=1.0,
         codes = found.encode(x).detach()
         prior = codes.flip(0) if equal else draw.normal(6, 2)
         best = optimal_transport(codes, prior)
-        found.critic = SteepestCritic(prior, best.critic_y)
+        found.add_module("critic", SteepestCritic(prior, best.critic_y))
         values.append(found.objective(x, prior))
         expected.append((found(x) - x).square().sum(1).mean() + times * weight * w1_distance(codes, prior))
     x, prior = load("digits").test.x, draw.normal(359, 2).float()

@@ -5,7 +5,7 @@ from scipy.stats import wasserstein_distance
 from torch import nn
 
 from lemmata.data.examples import Examples
-from lemmata.generative.adversarial.gradient_penalty import gradient_norms
+from lemmata.generative.adversarial.slope_penalty import gradient_norms
 from lemmata.generative.adversarial.two_player import TwoPlayer
 from lemmata.generative.adversarial.wgan import WGAN
 from lemmata.judge import all_of, always, at_most, claim, close, lie

@@ -94,7 +94,7 @@ def nearest_point(x, noise):
 @lie("trained without noise", noise=1e-6)
 @lie("it moves away from the data", sign=-1.0)
 @lie("a fifth of the distance is left", left=0.2)
-def noise_is_undone_on_the_average(draw, noise=NOISE, sign=1.0, left=0.5, best=circle_posterior_mean):
+def noise_is_undone_on_the_average(draw, noise=0.4, sign=1.0, left=0.5, best=circle_posterior_mean):
     """A circle: what is best leaves an error that its input does not foretell; and a network that learnt it."""
     model = draw.trained(plane_network, learn_circle, noise=noise).double()
 

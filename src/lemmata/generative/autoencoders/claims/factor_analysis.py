@@ -15,7 +15,7 @@ ALPHA = 1e-9  # of a claim
 SAMPLE = "samples that take an instant tell no more"
 
 
-def with_parameters(mean, loadings, noise, model=FactorAnalysis):
+def with_parameters(mean, loadings, noise, model: type[FactorAnalysis] | type[ProbabilisticPCA] = FactorAnalysis):
     """The model with these parameters; the noise as variances."""
     made = model(*loadings.shape, dtype=torch.float64)
     with torch.no_grad():
@@ -147,7 +147,7 @@ def the_sample_mean(draw, centre=mean_of, part=1.0, less=0, model=FactorAnalysis
             close(reached, likeliest, within=1e-9 * scale / least),
             at_least(torch.stack(others), loss_at(likeliest).detach()),
         ]
-    fits = [kind(4, 2, dtype=torch.float64).fit(x).mean for kind in (model, ProbabilisticPCA)]
+    fits: list[torch.Tensor] = [kind(4, 2, dtype=torch.float64).fit(x).mean for kind in (model, ProbabilisticPCA)]
     return all_of(*evidence, close(torch.stack(fits), likeliest.expand(2, 4)))
 
 

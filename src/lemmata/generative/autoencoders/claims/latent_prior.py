@@ -1,7 +1,7 @@
 """A prior on codes: what is lowered, and what becomes of the codes of digits; the trainings that others share."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lemmata.data.examples import Examples
 from lemmata.data.registry import load
@@ -21,13 +21,13 @@ KINDS = {
 WEIGHTS = {"adversarial": 2.0, "wasserstein": 10.0}
 
 
-def digit_autoencoder(kind: str, weight: float) -> nn.Module:
+def digit_autoencoder(kind: str, weight: float) -> AdversarialAutoencoder | WassersteinAutoencoder:
     """Images of 64 pixels into codes of two numbers."""
     model, more, _ = KINDS[kind]
     return model(64, code=2, widths=(128,), critic_widths=(64, 64), pixels=True, penalty_weight=weight, **more)
 
 
-def learn_digits(model: nn.Module, generator: torch.Generator, kind: str) -> None:
+def learn_digits(model: AdversarialAutoencoder | WassersteinAutoencoder, generator: torch.Generator, kind: str) -> None:
     torch.manual_seed(generator.initial_seed() % 2**32)  # of the draws of the prior
     x, epochs = load("digits").train.x, KINDS[kind][2]
     turns = 3 if kind == "wasserstein" else 1

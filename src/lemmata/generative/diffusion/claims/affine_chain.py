@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch import Tensor
 
 from lemmata.generative.diffusion.claims.gaussian_data import signal_of
 
@@ -14,7 +15,7 @@ class AffineChain:
     rate's at t = 1.
     """
 
-    def __init__(self, rates, x0, slopes, offsets):
+    def __init__(self, rates: Tensor, x0: float, slopes: Tensor, offsets: Tensor):
         self.rates, self.T, self.x0, self.slopes, self.offsets = rates, len(rates), x0, slopes, offsets
         self.signal = signal_of(rates)
         self.noise = 1 - self.signal
@@ -39,7 +40,7 @@ class AffineChain:
             row[int(name[1:])] = weight
         return row
 
-    def expected_square(self, row, offset=0.0):
+    def expected_square(self, row: Tensor, offset: Tensor | float = 0.0):
         return (row @ self.mean - offset) ** 2 + row @ self.covariance @ row
 
     def expected_log(self, t):

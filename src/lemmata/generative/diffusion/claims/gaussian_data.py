@@ -38,19 +38,19 @@ class TwoBumps:
     def __init__(self, rates, spread=0.3):
         self.signal, self.spread = signal_of(rates), spread
 
-    def _parts(self, x, t):
+    def _moment_parts(self, x, t):
         kept = self.signal[t]
         variance, centre = kept * self.spread**2 + 1 - kept, kept.sqrt()
         logs = torch.stack([-((x - sign * centre) ** 2) / (2 * variance) for sign in (-1, 1)])
         return logs - math.log(2) - torch.log(2 * math.pi * variance) / 2, variance, centre
 
     def density(self, x, t):
-        return self._parts(x, t)[0].exp().sum(0)
+        return self._moment_parts(x, t)[0].exp().sum(0)
 
     def noise(self, x, t):
         """The noise that is expected in a state: minus the score, times its standard deviation."""
         t = int(t[0])
-        logs, variance, centre = self._parts(x, t)
+        logs, variance, centre = self._moment_parts(x, t)
         weights = logs.softmax(0)
         score = (weights[1] - weights[0]) * centre / variance - x / variance
         return -(1 - self.signal[t]).sqrt() * score

@@ -127,7 +127,7 @@ def paths_forwards_and_backwards(draw, backward=by_bayes, steps=4):
     """All paths of four steps with another kernel each: both products, and what the states after tell of one before."""
     kernels, laws = [random_kernel(draw) for _ in range(steps)], [random_law(draw)]
     for kernel in kernels:
-        laws.append([sum(laws[-1][old] * kernel[old][new] for old in STATES) for new in STATES])
+        laws.append([sum((laws[-1][old] * kernel[old][new] for old in STATES), Fraction()) for new in STATES])
     forwards, backwards = {}, {}
     for path in itertools.product(STATES, repeat=steps + 1):
         ahead, back = laws[0][path[0]], laws[-1][path[-1]]

@@ -4,6 +4,7 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 from lemmata.generative.diffusion.ancestral import ancestral_sampling, reverse_kernel
+from lemmata.generative.diffusion.chain_bound import diffusion_elbo, noise_error_weights
 from lemmata.generative.diffusion.claims.affine_chain import AffineChain
 from lemmata.generative.diffusion.claims.gaussian_data import (
     TwoBumps,
@@ -13,7 +14,6 @@ from lemmata.generative.diffusion.claims.gaussian_data import (
     random_steps,
     signal_of,
 )
-from lemmata.generative.diffusion.diffusion_elbo import diffusion_elbo, noise_error_weights
 from lemmata.generative.diffusion.forward_process import posterior
 from lemmata.generative.diffusion.noise_schedule import DiffusionSteps, LinearSchedule
 from lemmata.judge import all_of, at_least, at_most, claim, close, lie, mean_is

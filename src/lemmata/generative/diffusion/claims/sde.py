@@ -6,7 +6,7 @@ import torch
 from scipy.integrate import quad, solve_ivp
 
 from lemmata.generative.diffusion.noise_schedule import CosineSchedule, DiffusionSteps, LinearSchedule
-from lemmata.generative.diffusion.reverse_sde import descending_times, forward_sde, reverse_sde
+from lemmata.generative.diffusion.reverse_time import descending_times, forward_sde, reverse_sde
 from lemmata.judge import ALPHA, all_of, claim, close, law_is, lie, mean_is, slope_is
 
 

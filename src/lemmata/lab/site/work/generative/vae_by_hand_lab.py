@@ -111,7 +111,9 @@ def still(state: State) -> Figure:
     near = codes().abs() <= SHOWN
     curves = {"posterior p(z|x)": joint.softmax(0), "prior p(z)": on_grid(0.0, 1.0)}
     curves["q(z)"] = on_grid(state.mean, state.spread)
-    marks = [Line(_rounded(codes()[near]), _rounded(law[near] / STEP), name) for name, law in curves.items()]
+    marks = [
+        Line(_rounded_values(codes()[near]), _rounded_values(law[near] / STEP), name) for name, law in curves.items()
+    ]
     missed = float(joint.logsumexp(0) - bound(state, state.mean, state.spread).value)
     return Figure(f"q misses {max(missed, 0.0):.3g} nats of the evidence", "code z", "density", marks)
 
@@ -128,14 +130,14 @@ def chart(state: State, values: Tensor, evidence: float, best: tuple[float, floa
     """The bound of every q, cut off far below the evidence, with the q of the moment and the best one."""
     shown = values.clamp(min=evidence - 6)
     marks = [
-        Heat(_rounded(shown), MEANS, SPREADS, "ELBO"),
+        Heat(_rounded_values(shown), MEANS, SPREADS, "ELBO"),
         Points([best[0]], [best[1]], "best of these"),
         Points([state.mean], [state.spread], "here"),
     ]
     return Figure(f"The bound of every q; log p(x) = {evidence:.3g}", "mean of q", "spread of q", marks)
 
 
-def _rounded(values: Tensor) -> Any:
+def _rounded_values(values: Tensor) -> Any:
     return values.mul(1000).round().div(1000).tolist()
 
 

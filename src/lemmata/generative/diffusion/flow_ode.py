@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lemmata import validate
 from lemmata.generative.diffusion.noise_schedule import LinearSchedule, NoiseSchedule  # noqa: F401 - in the example
-from lemmata.generative.diffusion.reverse_sde import descending_times  # noqa: F401 - in the example
+from lemmata.generative.diffusion.reverse_time import descending_times  # noqa: F401 - in the example
 from lemmata.marks import system
 
 __all__ = ["flow_log_prob", "probability_flow"]
