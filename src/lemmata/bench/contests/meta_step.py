@@ -61,7 +61,7 @@ def by_hand(task: Task) -> Callable[[], dict[str, Tensor]]:
 
 
 def _loss_of_task(network: nn.Module, x: Tensor, y: Tensor, query_x: Tensor, query_y: Tensor) -> Tensor:
-    now = dict(network.named_parameters())
+    now: dict[str, Tensor] = dict(network.named_parameters())
     for _ in range(STEPS):
         loss = functional.cross_entropy(functional_call(network, now, (x,)), y)
         slopes = torch.autograd.grad(loss, list(now.values()), create_graph=True)

@@ -51,7 +51,7 @@ def searched(train, validation):
         return float((validation[0] @ weights - validation[1]).square().mean())
 
     found = minimize_scalar(loss, bounds=(-12.0, 6.0), method="bounded", options={"xatol": 1e-6})
-    return float(found.x), loss(-12.0) - float(found.fun)
+    return float(found["x"]), loss(-12.0) - float(found["fun"])  # type: ignore[index]
 
 
 # --- Learned optimisers ---
