@@ -120,14 +120,6 @@ class ForgetsTheSecondTask(EWC):
         return {"springs": super().state()["springs"][:1]}
 
 
-class OtherStrides(GradientProjection):
-    """A basis that lies in memory by columns, which no file remembers."""
-
-    def after_task(self, data):
-        super().after_task(data)
-        self.bases = {name: basis.mT.contiguous().mT for name, basis in self.bases.items()}
-
-
 class LooksBack(Strategy):
     """Trains on the whole stream up to now: nothing is kept, and all is seen."""
 
@@ -150,7 +142,6 @@ MISTAKES = {
     SpringsFromTheStart: "first_task",
     KeepsBesideItsState: "resume",
     ForgetsTheSecondTask: "resume",
-    OtherStrides: "resume",
     LooksBack: "old_data",
 }
 
