@@ -51,6 +51,7 @@ SMALL = {
     "carlini_wagner": {"COUNT": 10},
     "deepfool": {"COUNT": 10},
     "cascade": {"COUNT": 20, "STEPS": 10, "QUERIES": 20},
+    "meta_step": {"TASKS": 2, "QUERIES": 1, "STEPS": 2, "CHANNELS": 8},
 }
 COMPILING = {"scan_compiled", "resnet50_step"}  # for minutes
 CASES = [

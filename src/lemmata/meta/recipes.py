@@ -114,7 +114,10 @@ def _wave_figure(system: str, model: nn.Module, config: LearntStartConfig, waves
 
 WAYS, LEARNT, TESTED = 5, 16000, 400
 LETTERS = {
-    name: LearntStartConfig(5 if name == "reptile" else 1, 0.05 if name == "reptile" else 0.3) for name in METHODS
+    "maml": LearntStartConfig(1, 0.3),
+    "fomaml": LearntStartConfig(5, 0.05),
+    "reptile": LearntStartConfig(5, 0.05),
+    "anil": LearntStartConfig(1, 0.3),
 }
 
 
