@@ -12,7 +12,7 @@ from lemmata.continual import WinnerTakeAll, winner_take_all
 def test_the_k_largest_stay_as_they_are(dtype, shape, k):
     a = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
     found = winner_take_all(a, k)
-    best = a.sort(-1, descending=True, stable=True).indices[..., :k]
+    best = a.sort(dim=-1, descending=True, stable=True).indices[..., :k]
     kept = torch.zeros(shape, dtype=torch.bool).scatter(-1, best, True)
     assert torch.equal(found, torch.where(kept, a, torch.zeros_like(a)))
 

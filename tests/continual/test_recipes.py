@@ -58,7 +58,7 @@ class StopAfter(Watcher):
         self.last = step
 
     def stepped(self, step, epoch, numbers):
-        if step == self.last:
+        if step >= self.last:
             raise KeyboardInterrupt
 
 
