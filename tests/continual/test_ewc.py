@@ -37,9 +37,9 @@ def test_the_loss_is_plain_before_the_first_spring_and_then_weighted():
     )
 
 
-@pytest.mark.parametrize(("decay", "springs"), [(None, 3), (1.0, 1), (0.5, 1), (0.0, 1)])
-def test_each_task_has_a_spring_or_there_is_one_that_decays(decay, springs):
-    strategy = told(network(), decay=decay)
+@pytest.mark.parametrize(("spring_decay", "springs"), [(None, 3), (1.0, 1), (0.5, 1), (0.0, 1)])
+def test_each_task_has_a_spring_or_there_is_one_that_decays(spring_decay, springs):
+    strategy = told(network(), spring_decay=spring_decay)
     found = []
     for task in strategy.stream:
         strategy.after_task(task.train)
@@ -80,7 +80,7 @@ def test_all_labels_can_be_had(labels):
     [
         ({"strength": -1.0}, "strength must be >= 0, got -1.0"),
         ({"labels": "true"}, "labels must be one of"),
-        ({"decay": 1.5}, "decay must be"),
+        ({"spring_decay": 1.5}, "decay must be"),
     ],
 )
 def test_bad_choices_are_refused_in_a_sentence(words, message):

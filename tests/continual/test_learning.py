@@ -47,7 +47,7 @@ def masked():
 STRATEGIES = {
     "plain": (network, Strategy),
     "ewc": (network, EWC),
-    "ewc, one spring": (network, functools.partial(EWC, decay=0.5, labels="sampled")),
+    "ewc, one spring": (network, functools.partial(EWC, spring_decay=0.5, labels="sampled")),
     "rehearsal": (network, functools.partial(Rehearsal, size=10)),
     "replay": (network, replay),
     "anchor": (network, functools.partial(FunctionAnchor, size=10)),

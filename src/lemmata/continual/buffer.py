@@ -48,20 +48,20 @@ def choose_examples(
     points = validate.floating("x", x).flatten(1)
     size = min(size, len(points))
     if choice == "random":
-        return torch.randperm(len(points), generator=generator, device=_device(generator))[:size].to(x.device)
+        return torch.randperm(len(points), generator=generator, device=_device_of(generator))[:size].to(x.device)
     if choice == "k_center":
         return _k_center(points, size)
     kept = []
-    for members, share in zip(_by_class(y), _shares(y, size), strict=True):
+    for members, share in zip(_by_class(y), _class_shares(y, size), strict=True):
         if choice == "herding":
-            kept.append(members[_herding(points[members], share)])
+            kept.append(members[_herding_order(points[members], share)])
         else:
-            order = torch.randperm(len(members), generator=generator, device=_device(generator)).to(x.device)
+            order = torch.randperm(len(members), generator=generator, device=_device_of(generator)).to(x.device)
             kept.append(members[order[:share]])
     return torch.cat(kept)
 
 
-def _device(generator: torch.Generator | None) -> torch.device:
+def _device_of(generator: torch.Generator | None) -> torch.device:
     return torch.device("cpu") if generator is None else generator.device
 
 
@@ -69,7 +69,7 @@ def _by_class(y: Tensor) -> list[Tensor]:
     return [(y == k).nonzero()[:, 0] for k in y.unique()]
 
 
-def _shares(y: Tensor, size: int) -> list[int]:
+def _class_shares(y: Tensor, size: int) -> list[int]:
     """How many of each class: as equal as the classes allow."""
     counts = [len(members) for members in _by_class(y)]
     shares = [0] * len(counts)
@@ -80,7 +80,7 @@ def _shares(y: Tensor, size: int) -> list[int]:
     return shares
 
 
-def _herding(points: Tensor, size: int) -> Tensor:
+def _herding_order(points: Tensor, size: int) -> Tensor:
     mean, total = points.mean(0), torch.zeros_like(points[0])
     free = torch.ones(len(points), dtype=torch.bool, device=points.device)
     chosen = []

@@ -44,14 +44,14 @@ class EWCConfig:
     """Weight of the springs in the loss."""
     labels: str = "expected"
     """What the Fisher information is taken over: expected or sampled labels of the model, or those of the data."""
-    decay: float | None = None
+    spring_decay: float | None = None
     """Part of the earlier stiffness that one running spring keeps at each task; without, a spring for each task."""
 
     def __post_init__(self) -> None:
         validate.number("strength", self.strength, least=0)
         validate.one_of("labels", self.labels, LABELS)
-        if self.decay is not None:
-            validate.fraction("decay", self.decay, most=1)
+        if self.spring_decay is not None:
+            validate.fraction("spring_decay", self.spring_decay, most=1)
 
 
 @system("ewc", title="Elastic weight consolidation", kind="strategy")
@@ -62,12 +62,12 @@ class EWC(Strategy):
 
     The half is that of the Taylor expansion: with it, and $\lambda = 1$, two quadratic tasks with diagonal curvature
     are solved as if they had been learnt together. `F` is the Fisher information of the model at the end of a task, of
-    whose examples nothing else is kept. Each task has a spring of its own, as in the paper; with `decay` there is one,
+    whose examples nothing else is kept. Each task has a spring of its own, as in the paper; with `spring_decay` there is one,
     at rest where the last task ended.
 
     Claims: continual.ewc, continual.ewc_taylor
     Source: Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks (2017); Schwarz et al., Progress
-        and compress (2018), for `decay`.
+        and compress (2018), for `spring_decay`.
 
     >>> from lemmata.continual.learning import learn
     >>> from lemmata.continual.task_stream import permuted_tasks
@@ -81,7 +81,7 @@ class EWC(Strategy):
         model: nn.Module,
         strength: float = EWCConfig.strength,
         labels: str = EWCConfig.labels,
-        decay: float | None = EWCConfig.decay,
+        spring_decay: float | None = EWCConfig.spring_decay,
     ) -> None:
         super().__init__(model)
         self.config = config_of(EWCConfig, locals())
@@ -92,7 +92,7 @@ class EWC(Strategy):
 
     def penalty(self) -> Float[Tensor, ""]:
         """The energy of all springs."""
-        where = self._parameters()
+        where = self._flat_parameters()
         return torch.stack([where.new_zeros(()), *(spring.energy(where) for spring in self.springs)]).sum()
 
     def after_task(self, data: Examples) -> None:
@@ -102,12 +102,12 @@ class EWC(Strategy):
             self.model, data.x, y, labels=self.config.labels, logits=lambda output: self.stream.visible(output, task)
         )
         stiffness = torch.cat([part.flatten() for part in found.values()])
-        rest = self._parameters().detach().clone()  # not the parameters themselves, which move on
-        if self.config.decay is not None and self.springs:
-            stiffness = stiffness + self.config.decay * self.springs.pop().stiffness
+        rest = self._flat_parameters().detach().clone()  # not the parameters themselves, which move on
+        if self.config.spring_decay is not None and self.springs:
+            stiffness = stiffness + self.config.spring_decay * self.springs.pop().stiffness
         self.springs.append(Spring(stiffness, rest))
 
-    def _parameters(self) -> Tensor:
+    def _flat_parameters(self) -> Tensor:
         return torch.cat([part.flatten() for part in self.model.parameters() if part.requires_grad])
 
     def state(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _layer_squares(
     """Sums over a batch of squared gradients, by a backward pass for each set of labels; None where it cannot be."""
     names = {id(part): name for name, part in parameters.items()}
     total = {name: torch.zeros_like(part) for name, part in parameters.items()}
-    with _recorded(model) as calls:
+    with _recorded_calls(model) as calls:
         output = logits(model(x))
         if len({id(layer) for layer, _, _ in calls}) < len(calls):
             return None
@@ -157,7 +157,7 @@ def _squares_of_layer(layer: Any, x: Tensor, delta: Tensor) -> Iterator[tuple[Te
 
 
 @contextmanager
-def _recorded(model: nn.Module) -> Iterator[list[tuple[nn.Module, Tensor, Tensor]]]:
+def _recorded_calls(model: nn.Module) -> Iterator[list[tuple[nn.Module, Tensor, Tensor]]]:
     """Each use of a layer with weights: layer, input and output."""
     calls: list[tuple[nn.Module, Tensor, Tensor]] = []
 

@@ -109,7 +109,7 @@ class GradientProjection(Strategy):
         for name, layer in self.layers.items():
 
             def record(part: Any, inputs: Any, output: Any, name: str = name) -> None:
-                rows = _rows(part, inputs[0].detach())
+                rows = _input_rows(part, inputs[0].detach())
                 found[name] = torch.cat([found[name], rows]) if name in found else rows
 
             handles.append(layer.register_forward_hook(record))
@@ -119,7 +119,7 @@ class GradientProjection(Strategy):
         finally:
             for handle in handles:
                 handle.remove()
-        return {name: _thinned(rows) for name, rows in found.items()}
+        return {name: _thinned_rows(rows) for name, rows in found.items()}
 
     def state(self) -> dict[str, Any]:
         return {"bases": dict(self.bases)}
@@ -129,12 +129,12 @@ class GradientProjection(Strategy):
         self.bases = {name: basis.to(home) for name, basis in state["bases"].items()}
 
 
-def _thinned(rows: Tensor) -> Tensor:
+def _thinned_rows(rows: Tensor) -> Tensor:
     """At most ROWS of them, evenly spread."""
     return rows[torch.linspace(0, len(rows) - 1, min(len(rows), ROWS), device=rows.device).long()]
 
 
-def _rows(layer: Any, x: Tensor) -> Tensor:
+def _input_rows(layer: Any, x: Tensor) -> Tensor:
     if isinstance(layer, nn.Conv2d):
         x = functional.unfold(x, layer.kernel_size, layer.dilation, layer.padding, layer.stride).mT  # type: ignore[arg-type]
     return x.flatten(0, -2)

@@ -32,10 +32,10 @@ def winner_take_all(a: Float[Tensor, "*batch units"], k: int) -> Float[Tensor, "
     if not values.ndim:
         raise ValueError("a must have an axis of units, got a single number")
     validate.count("k", k, most=values.shape[-1])
-    return _winners(values, k)
+    return _winner_mask(values, k)
 
 
-def _winners(values: Tensor, k: int) -> Tensor:
+def _winner_mask(values: Tensor, k: int) -> Tensor:
     least = values.topk(k).values[..., -1:]  # (..., 1)
     above, equal = values > least, values == least
     room = k - above.sum(-1, keepdim=True)
@@ -70,7 +70,7 @@ class WinnerTakeAll(nn.Module):
     def forward(self, a: Float[Tensor, "*batch elements"]) -> Float[Tensor, "*batch elements"]:
         if validate.tensor("a", a).ndim == 0 or a.shape[-1] < self.k:
             raise ValueError(f"a must have {self.k} units or more on its last axis, got shape {tuple(a.shape)}")
-        return _winners(a, self.k)
+        return _winner_mask(a, self.k)
 
     def extra_repr(self) -> str:
         return f"k={self.k}"

@@ -123,7 +123,7 @@ def learn_by_ewc(
     """Several orders of the pixels one after the other, with springs on the weights that earlier ones need."""
     stream = _stream_of(data, config)
     words = chosen(config, EWCConfig)
-    return _experiment(MLP, stream, lambda model: EWC(model, **words), data, config, options)
+    return _continual_experiment(MLP, stream, lambda model: EWC(model, **words), data, config, options)
 
 
 @recipe("rehearsal", data="digits fashion", metric="accuracy")
@@ -135,7 +135,7 @@ def learn_by_rehearsal(
     """Several orders of the pixels one after the other, beside a hundred examples of each that is over."""
     stream = _stream_of(data, config)
     words = chosen(config, RehearsalConfig)
-    return _experiment(MLP, stream, lambda model: Rehearsal(model, **words), data, config, options)
+    return _continual_experiment(MLP, stream, lambda model: Rehearsal(model, **words), data, config, options)
 
 
 @recipe("generative_replay", data="digits fashion", metric="accuracy")
@@ -153,7 +153,7 @@ def learn_by_replay(
     def strategy(model: nn.Module) -> Strategy:
         return GenerativeReplay(model, make, lambda density, examples: density.fit(examples.x))
 
-    return _experiment(MLP, stream, strategy, data, config, options)
+    return _continual_experiment(MLP, stream, strategy, data, config, options)
 
 
 @recipe("gradient_projection", data="digits fashion", metric="accuracy")
@@ -165,7 +165,7 @@ def learn_by_projection(
     """Several orders of the pixels one after the other, by steps that old activations do not notice."""
     stream = _stream_of(data, config)
     words = chosen(config, GradientProjectionConfig)
-    return _experiment(MLP, stream, lambda model: GradientProjection(model, **words), data, config, options)
+    return _continual_experiment(MLP, stream, lambda model: GradientProjection(model, **words), data, config, options)
 
 
 @recipe("task_masks", data="digits fashion", metric="accuracy")
@@ -177,14 +177,14 @@ def learn_with_masks(
     """Several orders of the pixels one after the other, each by units of its own; which order it is must be known."""
     stream = _stream_of(data, config, "task")
     own = {"tasks": config.tasks, "overlap": config.overlap}
-    return _experiment(MaskedMLP, stream, TaskMasks, data, config, options, **own)
+    return _continual_experiment(MaskedMLP, stream, TaskMasks, data, config, options, **own)
 
 
 def _stream_of(data: str, config: OnStream, scenario: str = "domain") -> TaskStream:
     return permuted_tasks(load(data), config.tasks, scenario)
 
 
-def _experiment(
+def _continual_experiment(
     kind: type[nn.Module],
     stream: TaskStream,
     strategy: Callable[[Any], Strategy],
@@ -204,19 +204,19 @@ def _experiment(
     learner = ContinualLearner(strategy(model), stream, replace(options, epochs=options.epochs // config.tasks))
 
     def picture(system: nn.Module) -> Figure:
-        return _curves(learner.accuracies)
+        return _forgetting_curves(learner.accuracies)
 
     def files(system: nn.Module) -> Mapping[str, bytes]:
-        return {"figure-accuracies.json": json.dumps(_matrix(learner.accuracies).to_json()).encode()}
+        return {"figure-accuracies.json": json.dumps(_accuracy_matrix(learner.accuracies).to_json()).encode()}
 
     return Experiment(
         model, arguments, learner.rows, stream[0].test, options, learner=learner, metric="accuracy", largest=True,
-        classes=load(data).classes, output=_logits, predict=_predict_classes, picture=picture, files=files,
+        classes=load(data).classes, output=_task_logits, predict=_predict_classes, picture=picture, files=files,
         notes={"baselines": LOST[data], "how": HOW},
     )  # fmt: skip
 
 
-def _logits(model: nn.Module, batch: Examples) -> Tensor:
+def _task_logits(model: nn.Module, batch: Examples) -> Tensor:
     """What it says to images whose pixels are in the first order."""
     for part in model.modules():
         if isinstance(part, TaskMask):
@@ -225,17 +225,17 @@ def _logits(model: nn.Module, batch: Examples) -> Tensor:
 
 
 def _predict_classes(model: nn.Module, examples: Examples) -> dict[str, Tensor]:
-    return likeliest_class(_logits(model, examples).softmax(1))
+    return likeliest_class(_task_logits(model, examples).softmax(1))
 
 
-def _curves(accuracies: Tensor) -> Figure:
+def _forgetting_curves(accuracies: Tensor) -> Figure:
     """The accuracy on each task at each moment: it leaps where the task is learnt, and falls where it is forgotten."""
     moments = [k for k in range(len(accuracies)) if bool(accuracies[k].isfinite().all())]
     marks = [Line(moments, accuracies[moments, task], f"task {task + 1}") for task in range(accuracies.shape[1])]
     return Figure("What becomes of each task", "tasks learnt", "accuracy", marks if len(moments) > 1 else [])
 
 
-def _matrix(accuracies: Tensor) -> Figure:
+def _accuracy_matrix(accuracies: Tensor) -> Figure:
     """Rows are moments, columns are tasks: what stands below the diagonal is remembered."""
     rows = ["before", *(f"after task {k}" for k in range(1, len(accuracies)))]
     columns = [f"task {k}" for k in range(1, accuracies.shape[1] + 1)]

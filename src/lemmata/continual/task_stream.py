@@ -167,12 +167,12 @@ def rotated_tasks(data: Dataset, degrees: Sequence[float] = (0.0, 45.0, 90.0)) -
     found = []
     for angle in degrees:
         validate.number("degrees", angle)
-        train, test = (Examples(x=_rotate(part.x, angle), y=part.y) for part in (data.train, data.test))
+        train, test = (Examples(x=_rotated_images(part.x, angle), y=part.y) for part in (data.train, data.test))
         found.append(Task(f"{angle:g} degrees", train, test, tuple(range(outputs))))
     return TaskStream(tuple(found), "domain", outputs)
 
 
-def _rotate(images: Float[Tensor, "n height width"], degrees: float) -> Float[Tensor, "n height width"]:
+def _rotated_images(images: Float[Tensor, "n height width"], degrees: float) -> Float[Tensor, "n height width"]:
     angle = torch.deg2rad(torch.tensor(float(degrees)))
     zero = torch.zeros(())
     matrix = torch.stack([

@@ -24,7 +24,7 @@ def average_accuracy(accuracies: Float[Tensor, "moments tasks"]) -> float:
     >>> average_accuracy(torch.tensor([[0.1, 0.1], [0.9, 0.2], [0.5, 0.75]]))
     0.625
     """
-    return _mean(_matrix(accuracies)[-1])
+    return _mean_number(_accuracy_matrix(accuracies)[-1])
 
 
 @system("forgetting", title="Forgetting", kind="function")
@@ -42,9 +42,9 @@ def forgetting(accuracies: Float[Tensor, "moments tasks"]) -> float:
     >>> forgetting(torch.tensor([[0.1, 0.1], [0.75, 0.2], [0.5, 0.8]]))
     0.25
     """
-    found = _matrix(accuracies)
+    found = _accuracy_matrix(accuracies)
     best = [found[j + 1 : -1, j].amax() - found[-1, j] for j in range(found.shape[1] - 1)]
-    return _mean(torch.stack(best)) if best else 0.0
+    return _mean_number(torch.stack(best)) if best else 0.0
 
 
 @system("backward_transfer", title="Backward transfer", kind="function")
@@ -61,8 +61,8 @@ def backward_transfer(accuracies: Float[Tensor, "moments tasks"]) -> float:
     >>> backward_transfer(torch.tensor([[0.1, 0.1], [0.75, 0.2], [0.5, 0.8]]))
     -0.25
     """
-    found = _matrix(accuracies)
-    return _mean(found[-1, :-1] - found[1:, :].diagonal()[:-1]) if found.shape[1] > 1 else 0.0
+    found = _accuracy_matrix(accuracies)
+    return _mean_number(found[-1, :-1] - found[1:, :].diagonal()[:-1]) if found.shape[1] > 1 else 0.0
 
 
 @system("forward_transfer", title="Forward transfer", kind="function")
@@ -79,8 +79,8 @@ def forward_transfer(accuracies: Float[Tensor, "moments tasks"]) -> float:
     >>> forward_transfer(torch.tensor([[0.1, 0.25], [0.9, 0.5], [0.5, 0.8]]))
     0.25
     """
-    found = _matrix(accuracies)
-    return _mean(found[1:, 1:].diagonal() - found[0, 1:]) if found.shape[1] > 1 else 0.0
+    found = _accuracy_matrix(accuracies)
+    return _mean_number(found[1:, 1:].diagonal() - found[0, 1:]) if found.shape[1] > 1 else 0.0
 
 
 @system("gradient_cosine", title="Cosine of two tasks' gradients", kind="function")
@@ -104,12 +104,12 @@ def gradient_cosine(first: Float[Tensor, " parameters"], second: Float[Tensor, "
     return torch.dot(first / sizes[0], second / sizes[1])
 
 
-def _matrix(accuracies: Tensor) -> Tensor:
+def _accuracy_matrix(accuracies: Tensor) -> Tensor:
     found = validate.tensor("accuracies", accuracies)
     if found.ndim != 2 or found.shape[0] != found.shape[1] + 1 or not found.shape[1]:
         raise ValueError(f"accuracies must be (tasks + 1, tasks), got {tuple(found.shape)}")
     return found.double()
 
 
-def _mean(values: Tensor) -> float:
+def _mean_number(values: Tensor) -> float:
     return float(values.mean())

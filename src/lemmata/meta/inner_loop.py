@@ -76,7 +76,7 @@ def adapt(
         if rule is not None:
             now, state = rule(now, gradients, state)
         else:
-            now = {name: part - _rate(lr, name) * gradients[name] for name, part in now.items()}
+            now = {name: part - _rate_of(lr, name) * gradients[name] for name, part in now.items()}
     return {**here, **now}
 
 
@@ -150,5 +150,5 @@ def check_model(model: nn.Module) -> nn.Module:
     return model
 
 
-def _rate(lr: Rates, name: str) -> Any:
+def _rate_of(lr: Rates, name: str) -> Any:
     return lr[name] if isinstance(lr, Mapping) else lr

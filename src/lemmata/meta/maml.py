@@ -118,7 +118,7 @@ class MAML(nn.Module):
     def adapt(self, x: Float[Tensor, "shots ..."], y: Tensor, steps: int | None = None) -> Parameters:
         """The model's parameters for one task, after so many steps on its support."""
         words: dict[str, Any] = {"loss": self.criterion, "names": self.names, "first_order": self.first_order}
-        return adapt(self.model, x, y, self.config.steps if steps is None else steps, self._rates(), **words)
+        return adapt(self.model, x, y, self.config.steps if steps is None else steps, self._inner_rates(), **words)
 
     def loss(self, batch: Examples, steps: int | None = None) -> Float[Tensor, ""]:
         """The mean loss of the query after adaptation, over all tasks of a batch."""
@@ -133,7 +133,7 @@ class MAML(nn.Module):
         """`loss` as `fit` wants it: `fit(maml, tasks, loss=MAML.batch_loss)`."""
         return self.loss(batch)
 
-    def _rates(self) -> Any:
+    def _inner_rates(self) -> Any:
         if not self.config.learn_rates:
             return self.config.inner_lr
         return {name.replace("/", "."): rate for name, rate in self.rates.items()}

@@ -72,9 +72,10 @@ def learn_waves(
     """Sine waves from ten points each: what matters is how well ten steps fit a new one."""
     train, test = sinusoids(n=6400, test=1).train, load(data).test
     arguments = {"inputs": 1, "outputs": 1, "widths": (40, 40), "activation": "tanh"}
+    middling = int(test.amplitude.argsort()[len(test) // 2])
 
     def error_after(model: nn.Module, tasks: Examples, steps: int) -> Tensor:
-        found = _learner(system, model, config)(tasks.x, tasks.y, tasks.query_x, steps)
+        found = _make_learner(system, model, config)(tasks.x, tasks.y, tasks.query_x, steps)
         return (found - tasks.query_y).square().mean()
 
     def metrics(model: nn.Module, batch: Examples) -> dict[str, float]:
@@ -87,7 +88,7 @@ def learn_waves(
     return Experiment(
         built(MLP, arguments, options), arguments, _tasks_alone(train), _tasks_alone(test), options,
         loss=_loss_of(system, config), metrics=metrics, metric="mse after 10 steps", sample=sample,
-        picture=lambda model: _wave_figure(system, model, config, test, 1), notes=_baseline_notes(data),
+        picture=lambda model: _wave_figure(system, model, config, test, middling), notes=_baseline_notes(data),
     )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def _wave_figure(system: str, model: nn.Module, config: LearntStartConfig, waves
     wave = waves[which]
     x, y, query = (part[None].to(place) for part in (wave.x, wave.y, across[:, None]))
     with evaluating(model):
-        learner = _learner(system, model, config)
+        learner = _make_learner(system, model, config)
         found = {steps: learner(x, y, query, steps)[0, :, 0].cpu() for steps in SHOWN}
     marks: list[Any] = [Line(across, wave.amplitude * (across - wave.phase).sin(), "the wave")]
     marks += [Line(across, curve, f"{steps} step{'' if steps == 1 else 's'}") for steps, curve in found.items()]
@@ -113,6 +114,7 @@ def _wave_figure(system: str, model: nn.Module, config: LearntStartConfig, waves
 # --- Letters ---
 
 WAYS, LEARNT, TESTED = 5, 16000, 400
+TAKEN = 20  # steps on a new task; more of them than in training do no harm
 LETTERS = {
     "maml": LearntStartConfig(1, 0.3),
     "fomaml": LearntStartConfig(5, 0.05),
@@ -139,21 +141,21 @@ def learn_letters(
         return letter_pictures(pictures, batch)
 
     def metrics(model: nn.Module, batch: Examples) -> dict[str, float]:
-        tasks, learner = seen(batch), _learner(system, model, config)
-        logits = learner(tasks.x, tasks.y, tasks.query_x)  # (tasks, queries, ways)
+        tasks, learner = seen(batch), _make_learner(system, model, config)
+        logits = learner(tasks.x, tasks.y, tasks.query_x, TAKEN)  # (tasks, queries, ways)
         return {"accuracy": float((logits.argmax(2) == tasks.query_y).double().mean())}
 
     def figure(model: nn.Module, which: int) -> Figure:
         place, task = next(model.parameters()), test[which : which + 1]
         tasks = seen(task).to(place)
         with evaluating(model):
-            taken = _learner(system, model, config)(tasks.x, tasks.y, tasks.query_x)[0].argmax(1)
+            taken = _make_learner(system, model, config)(tasks.x, tasks.y, tasks.query_x, TAKEN)[0].argmax(1)
         right = taken == tasks.query_y[0]
-        marks = [Image(_rounded(pixels), f"letter {k + 1}") for k, pixels in enumerate(tasks.x[0])]
+        marks = [Image(_rounded_values(pixels), f"letter {k + 1}") for k, pixels in enumerate(tasks.x[0])]
         for k, pixels in enumerate(tasks.query_x[0]):
             said = f"{int(taken[k]) + 1}" if right[k] else f"{int(taken[k]) + 1}, is {int(tasks.query_y[0, k]) + 1}"
-            marks.append(Image(_rounded(pixels), f"taken for {said}"))
-        note = f"The first five are learnt from; of the other {len(right)} {int(right.sum())} are right."
+            marks.append(Image(_rounded_values(pixels), f"taken for {said}"))
+        note = f"The first five are learnt from; {int(right.sum())} of the other {len(right)} are right."
         return Figure("Five new letters from one picture each", marks=marks, note=note)
 
     def sample(model: nn.Module, count: int, generator: torch.Generator) -> Figure:
@@ -181,11 +183,11 @@ def letter_tasks(letters: Examples, count: int, queries: int, seed: int) -> Exam
 def letter_pictures(pictures: Mapping[str, Tensor], tasks: Examples) -> Examples:
     """The episodes with their pictures, turned and moved."""
     of = pictures["test" if bool(tasks.test[0]) else "train"].to(tasks.x_moves)
-    columns = {name: _moved(of[tasks[name]], tasks[f"{name}_moves"]) for name in ("x", "query_x")}
+    columns = {name: _moved_pictures(of[tasks[name]], tasks[f"{name}_moves"]) for name in ("x", "query_x")}
     return Examples(**columns, y=tasks.y, query_y=tasks.query_y)
 
 
-def _moved(pictures: Tensor, moves: Tensor) -> Tensor:
+def _moved_pictures(pictures: Tensor, moves: Tensor) -> Tensor:
     """Pictures (..., 28, 28) turned by an angle and moved by a part of their half width, (..., 3)."""
     angle, across, down = moves.reshape(-1, 3).T
     cosine, sine = angle.cos(), angle.sin()
@@ -195,19 +197,19 @@ def _moved(pictures: Tensor, moves: Tensor) -> Tensor:
     return functional.grid_sample(flat, grid, align_corners=False).reshape(pictures.shape)
 
 
-def _rounded(pixels: Tensor) -> Tensor:
+def _rounded_values(pixels: Tensor) -> Tensor:
     return pixels.detach().cpu().double().clamp(0, 1).mul(100).round().div(100)
 
 
 # --- Both ---
 
 
-def _learner(system: str, model: nn.Module, config: LearntStartConfig) -> Any:
+def _make_learner(system: str, model: nn.Module, config: LearntStartConfig) -> Any:
     return METHODS[system](model, config.inner_steps, config.inner_lr)
 
 
 def _loss_of(system: str, config: LearntStartConfig) -> Callable[[nn.Module, Examples], Tensor]:
-    return lambda model, batch: _learner(system, model, config).loss(batch)
+    return lambda model, batch: _make_learner(system, model, config).loss(batch)
 
 
 def _baseline_notes(data: str) -> Mapping[str, Any]:

@@ -112,18 +112,18 @@ def _check_plain_state(subject: Subject) -> None:
     learner = subject.learner(small_stream())
     for task in range(TASKS):
         subject.walk(learner, (task + 1) * UPDATES)
-        for where, part in _leaves(learner.strategy.state(), "state"):
+        for where, part in _state_leaves(learner.strategy.state(), "state"):
             if not (part is None or isinstance(part, Tensor | bool | int | float | str)):
                 raise Broken(f"{where} is a {type(part).__name__}: keep tensors, numbers, strings, dicts and lists")
 
 
-def _leaves(tree: Any, where: str) -> Iterator[tuple[str, Any]]:
+def _state_leaves(tree: Any, where: str) -> Iterator[tuple[str, Any]]:
     if isinstance(tree, dict):
         for name, part in tree.items():
-            yield from _leaves(part, f"{where}[{name!r}]")
+            yield from _state_leaves(part, f"{where}[{name!r}]")
     elif isinstance(tree, list):
         for k, part in enumerate(tree):
-            yield from _leaves(part, f"{where}[{k}]")
+            yield from _state_leaves(part, f"{where}[{k}]")
     else:
         yield where, tree
 
@@ -139,15 +139,15 @@ def _check_untouched(subject: Subject) -> None:
 def _check_as_found(subject: Subject) -> None:
     learner = subject.walk(subject.learner(small_stream()), UPDATES - 1)
     learner.strategy.model.train()
-    before = _condition(learner.strategy.model)
+    before = _check_condition(learner.strategy.model)
     learner.strategy.after_task(learner.stream[0].train)
-    after = _condition(learner.strategy.model)
+    after = _check_condition(learner.strategy.model)
     for name in before:
         if before[name] != after[name]:
             raise Broken(f"after_task changes the {name} of the model")
 
 
-def _condition(model: nn.Module) -> dict[str, Any]:
+def _check_condition(model: nn.Module) -> dict[str, Any]:
     return {
         "modes": [part.training for part in model.modules()],
         "hooks": [len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules()],
@@ -183,7 +183,7 @@ def _check_first_task(subject: Subject) -> None:
         raise Broken(f"with no earlier task it is not plain training: {worst} is off by {gaps[worst]:.3g}")
 
 
-def _saved(subject: Subject, at: int) -> tuple[Saved, dict[str, Tensor]]:
+def _saved_state(subject: Subject, at: int) -> tuple[Saved, dict[str, Tensor]]:
     """A run that is stopped there, and the weights in the end of the same run where it is not."""
     learner = subject.walk(subject.learner(small_stream()), at)
     saved = Saved(weights_of(learner), _as_loaded(learner.state()), torch.get_rng_state())
@@ -199,7 +199,7 @@ def _as_loaded(tree: Any) -> Any:
     return tree.detach().clone(memory_format=torch.contiguous_format) if isinstance(tree, Tensor) else tree
 
 
-def _resumed(subject: Subject, saved: Saved, stream: TaskStream) -> dict[str, Tensor]:
+def _resumed_strategy(subject: Subject, saved: Saved, stream: TaskStream) -> dict[str, Tensor]:
     learner = subject.learner(stream)
     learner.strategy.model.load_state_dict(saved.weights)
     learner.restore(_as_loaded(saved.learner))
@@ -212,16 +212,16 @@ STOPS = (UPDATES, UPDATES + 2, 2 * UPDATES, 2 * UPDATES + 3)  # between tasks, a
 
 def _check_resume(subject: Subject) -> None:
     for at in STOPS:
-        saved, whole = _saved(subject, at)
-        again = _resumed(subject, saved, small_stream())
+        saved, whole = _saved_state(subject, at)
+        again = _resumed_strategy(subject, saved, small_stream())
         if not all(torch.equal(whole[name], again[name]) for name in whole):
             raise Broken(f"stopped after {at} updates a new strategy goes elsewhere: something is not in state()")
 
 
 def _check_old_data(subject: Subject) -> None:
     for at in STOPS:
-        saved, whole = _saved(subject, at)
-        again = _resumed(subject, saved, without_examples(small_stream(), at // UPDATES))
+        saved, whole = _saved_state(subject, at)
+        again = _resumed_strategy(subject, saved, without_examples(small_stream(), at // UPDATES))
         if not all(torch.equal(whole[name], again[name]) for name in whole):
             raise Broken("it looks at examples of earlier tasks in the stream: what it needs must be in its state")
 

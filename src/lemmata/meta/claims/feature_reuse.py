@@ -58,12 +58,12 @@ def accuracy(maml, names=None, steps=1, rounds=25):
     for batch in batches("test", rounds, 77):
         right += float((learner(batch.x, batch.y, batch.query_x, steps).argmax(2) == batch.query_y).sum())
         count += batch.query_y.numel()
-        changes.append([_change(maml, batch, part) for part in (BODY, HEAD)])
+        changes.append([_relative_change(maml, batch, part) for part in (BODY, HEAD)])
     body, head = torch.tensor(changes).mean(0).tolist()
     return right / count, body / head
 
 
-def _change(maml, batch, names):
+def _relative_change(maml, batch, names):
     start, end = dict(maml.model.named_parameters()), MAML.adapt(maml, batch.x[0], batch.y[0])
     moved_by = torch.stack([(end[name] - start[name]).norm() / start[name].norm() for name in names])
     return float(moved_by.detach().mean())
