@@ -39,7 +39,7 @@ LOST = {
 }
 HOW = {
     "sinusoids": "mean squared error of the same test waves after the same ten steps",
-    "glyphs": "accuracy on the same test episodes of letters in other fonts, moved a little",
+    "glyphs": "accuracy on the same test episodes of letters in other fonts, moved a little; ours after 20 steps",
 }
 
 
