@@ -46,8 +46,8 @@ def test_each_task_has_a_spring_or_there_is_one_that_decays(spring_decay, spring
         found.append(fisher_diagonal(strategy.model, task.train.x))
     each = [torch.cat([part.flatten() for part in fisher.values()]) for fisher in found]
     assert len(strategy.springs) == springs
-    if decay is not None:
-        wanted = decay**2 * each[0] + decay * each[1] + each[2]
+    if spring_decay is not None:
+        wanted = spring_decay**2 * each[0] + spring_decay * each[1] + each[2]
         assert torch.allclose(strategy.springs[0].stiffness, wanted, rtol=1e-5, atol=1e-9)
 
 
@@ -80,7 +80,7 @@ def test_all_labels_can_be_had(labels):
     [
         ({"strength": -1.0}, "strength must be >= 0, got -1.0"),
         ({"labels": "true"}, "labels must be one of"),
-        ({"spring_decay": 1.5}, "decay must be"),
+        ({"spring_decay": 1.5}, "spring_decay must be"),
     ],
 )
 def test_bad_choices_are_refused_in_a_sentence(words, message):

@@ -62,7 +62,7 @@ def test_one_spring_for_all_tasks_and_layers_that_count_pass_as_well():
         layers = torch.nn.Linear(inputs, 12), WinnerTakeAll(5), HeterogeneousDropout(12), torch.nn.Linear(12, outputs)
         return torch.nn.Sequential(*layers)
 
-    check_strategy(functools.partial(EWC, decay=0.5), model=network)
+    check_strategy(functools.partial(EWC, spring_decay=0.5), model=network)
 
 
 # --- Mistakes ---
