@@ -62,8 +62,8 @@ class EWC(Strategy):
 
     The half is that of the Taylor expansion: with it, and $\lambda = 1$, two quadratic tasks with diagonal curvature
     are solved as if they had been learnt together. `F` is the Fisher information of the model at the end of a task, of
-    whose examples nothing else is kept. Each task has a spring of its own, as in the paper; with `spring_decay` there is one,
-    at rest where the last task ended.
+    whose examples nothing else is kept. Each task has a spring of its own, as in the paper; with `spring_decay` there
+    is one, at rest where the last task ended.
 
     Claims: continual.ewc, continual.ewc_taylor
     Source: Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks (2017); Schwarz et al., Progress
