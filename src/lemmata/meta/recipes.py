@@ -1,8 +1,8 @@
 """What can be trained in this chapter: starts from which a few steps fit a wave, or tell letters never seen before.
 
 What is kept of a run is the network at its start: `MAML(lemmata.load(run), steps, inner_lr)` adapts it. `LOST` has what
-must lose to it. Reached with seed 0: waves 0.49 by maml, 0.53 by anil and reptile, 0.63 by fomaml; letters 86 % by maml,
-88 % by anil, 81 % by fomaml, and 65 % by reptile, which does not beat the neighbours in as many updates.
+must lose to it. Reached with seed 0: waves 0.49 by maml, 0.53 by anil and reptile, 0.63 by fomaml; letters 86 % by
+maml, 88 % by anil, 81 % by fomaml, 65 % by reptile, which does not beat the neighbours in as many updates.
 """
 
 from collections.abc import Callable, Mapping
