@@ -211,7 +211,7 @@ def gaussian_score(data: Dataset) -> float:
 
 
 # `gaussian_score(load(data))`
-LOST: dict[str, dict[str, float]] = {
+LOST = {
     "moons": {"Gaussian with full covariance": 0.0270},
     "rings": {"Gaussian with full covariance": 0.0107},
     "digits": {"Gaussian with full covariance": 0.2506},
