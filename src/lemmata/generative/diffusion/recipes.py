@@ -2,7 +2,7 @@
 
 The score is the energy distance of samples from test examples, as they are or by the hidden units of a classifier: near
 zero where both have one law. What the defaults reach (seed 0): moons 0.004, digits -0.02, fashion 0.021; `LOST` has
-what must lose. Few steps on large images learn more if the clean image is asked for: by noise, fashion reaches 1.18.
+what must lose. With noise as target, more noising steps and a larger learning rate fashion reached 1.18.
 """
 
 import functools
