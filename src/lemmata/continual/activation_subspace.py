@@ -26,7 +26,7 @@ def activation_basis(
     Shapes:
         activations: (n, features), basis: (features, old)    returns: (features, rank), rank at least old
 
-    Claims: continual.gradient_projection, continual.projection_nullspace, continual.projection_assumptions
+    Claims: continual.projection_nullspace, continual.projection_assumptions
     Source: Saha, Garg and Roy, Gradient projection memory for continual learning (2021).
 
     >>> x = torch.tensor([[3.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

@@ -35,7 +35,6 @@ def choose_examples(
     Shapes:
         x: (n, ...), y: (n,)    returns: (min(size, n),), in the order of the choice
 
-    Claims: continual.coreset
     Source: Welling, Herding dynamical weights to learn (2009); Rebuffi et al., iCaRL (2017); Sener and Savarese, Active
         learning for convolutional neural networks (2018).
 
@@ -112,7 +111,6 @@ class Reservoir:
     Example N takes a random slot with probability size / N, one example after the other: a batch that were let in as a
     whole would not do.
 
-    Claims: continual.coreset
     Source: Vitter, Random sampling with a reservoir (1985).
 
     >>> reservoir = Reservoir(2, torch.Generator().manual_seed(0))

@@ -65,7 +65,7 @@ class EWC(Strategy):
     whose examples nothing else is kept. Each task has a spring of its own, as in the paper; with `spring_decay` there
     is one, at rest where the last task ended.
 
-    Claims: continual.ewc, continual.ewc_taylor
+    Claims: continual.ewc
     Source: Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks (2017); Schwarz et al., Progress
         and compress (2018), for `spring_decay`.
 

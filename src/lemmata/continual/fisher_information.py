@@ -47,7 +47,7 @@ def fisher_diagonal(
     Shapes:
         x: (n, ...), y: (n,)    returns: by name, the shape of the parameter
 
-    Claims: continual.kl_hessian_fisher, continual.ewc
+    Claims: continual.kl_hessian_fisher
     Source: Kirkpatrick et al., Overcoming catastrophic forgetting in neural networks (2017); Kunstner, Balles and
         Hennig, Limitations of the empirical Fisher approximation (2019).
 

@@ -38,7 +38,6 @@ class GenerativeReplay(Strategy):
     it is over: `lambda: FactorAnalysis(64, 16)` with `lambda model, data: model.fit(data.x)`, or a VAE with
     `fit(model, data.x)`. The labels are the probabilities of a copy of the network that was made after the last task.
 
-    Claims: continual.generative_replay
     Source: Shin et al., Continual learning with deep generative replay (2017).
     Differs: a model for each task; in the paper one is trained again on its own samples.
 

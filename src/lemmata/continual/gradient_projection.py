@@ -47,7 +47,7 @@ class GradientProjection(Strategy):
     Adam, with momentum and with weight decay. Biases and all other parameters stay as they were after the first task,
     and layers that mix the examples of a batch are refused. With `energy` 1 old outputs do not change at all.
 
-    Claims: continual.gradient_projection, continual.projection_nullspace, continual.projection_assumptions
+    Claims: continual.projection_nullspace, continual.projection_assumptions
     Source: Saha, Garg and Roy, Gradient projection memory for continual learning (2021); Farajtabar et al., Orthogonal
         gradient descent (2020).
 

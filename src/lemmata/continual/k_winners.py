@@ -21,7 +21,7 @@ def winner_take_all(a: Float[Tensor, "*batch units"], k: int) -> Float[Tensor, "
     Shapes:
         a: (..., units)    returns: (..., units)
 
-    Claims: continual.kwta, continual.sparsity_lowrank
+    Claims: continual.kwta
     Source: Maass, On the computational power of winner-take-all (2000); Ahmad and Scheinkman, How can we be so dense?
         (2019).
 
@@ -57,7 +57,6 @@ class WinnerTakeAll(nn.Module):
     Shapes:
         a: (..., units)    returns: (..., units)
 
-    Claims: continual.kwta
 
     >>> (WinnerTakeAll(2)(torch.randn(3, 10)) != 0).sum(1)
     tensor([2, 2, 2])

@@ -53,7 +53,6 @@ def learn(
     The optimiser starts anew with each task. Every task has as many updates as the longest of them in so many epochs.
     With `out` a folder holds log and checkpoints, and `resume=True` goes on to the same bits.
 
-    Claims: continual.forgetting, continual.setting
 
     >>> from lemmata.continual.task_stream import permuted_tasks
     >>> from lemmata.data import load

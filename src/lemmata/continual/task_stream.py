@@ -37,7 +37,7 @@ class TaskStream(Sequence[Task]):
     In the scenario `task` a model is told which task an example is of, and answers among its classes alone; in `domain`
     all tasks have the same classes, and in `class` it must answer among all classes of the stream, unaided.
 
-    Claims: continual.setting, continual.forgetting
+    Claims: continual.setting
     Source: van de Ven and Tolias, Three scenarios for continual learning (2019).
 
     >>> from lemmata.data import load

@@ -36,7 +36,6 @@ def forgetting(accuracies: Float[Tensor, "moments tasks"]) -> float:
     Shapes:
         accuracies: (tasks + 1, tasks)
 
-    Claims: continual.forgetting
     Source: Chaudhry et al., Riemannian walk for incremental learning (2018).
 
     >>> forgetting(torch.tensor([[0.1, 0.1], [0.75, 0.2], [0.5, 0.8]]))
@@ -92,7 +91,7 @@ def gradient_cosine(first: Float[Tensor, " parameters"], second: Float[Tensor, "
     Shapes:
         first, second: (parameters,)    returns: ()
 
-    Claims: continual.transfer, continual.first_order_transfer
+    Claims: continual.transfer
     Source: Lopez-Paz and Ranzato, Gradient episodic memory for continual learning (2017).
 
     >>> gradient_cosine(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]))

@@ -87,7 +87,7 @@ def optimal_transport(
     Shapes:
         x: (points, features), y: (others, features), p: (points,), q: (others,)
 
-    Claims: wasserstein.w1_dual, wasserstein.continuity
+    Claims: wasserstein.w1_dual
 
     >>> found = optimal_transport(torch.tensor([[0.0]]), torch.tensor([[1.0], [3.0]]), q=torch.tensor([0.75, 0.25]))
     >>> round(found.distance, 6), found.plan.tolist()

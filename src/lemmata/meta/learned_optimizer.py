@@ -71,7 +71,6 @@ class LearnedOptimizer(nn.Module):
         gradient: (batch, parameters), state: (2, batch, parameters) or None
         returns: change (batch, parameters), state (2, batch, parameters)
 
-    Claims: meta.learned_optimiser
     Source: Andrychowicz et al., Learning to learn by gradient descent by gradient descent (2016); Metz et al.,
         Understanding and correcting pathologies in the training of learned optimizers (2019).
 

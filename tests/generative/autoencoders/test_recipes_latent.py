@@ -26,7 +26,7 @@ def test_a_few_steps_run_and_show_codes_and_digits(system):
     assert {"energy_distance", "squared_error", "codes_to_prior"} <= set(scores)
     assert len(experiment.picture(experiment.system).marks) == 10 + 2  # classes, and two circles
     (tile,) = experiment.sample(experiment.system, 7, torch.Generator().manual_seed(0)).marks
-    assert (len(tile.pixels), len(tile.pixels[0])) == (2 * 26, 6 * 26)
+    assert (len(tile.pixels), len(tile.pixels[0])) == (2 * 10, 6 * 10)
     assert type(experiment.system)(**experiment.arguments).config == experiment.system.config
 
 

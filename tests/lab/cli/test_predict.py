@@ -178,7 +178,7 @@ def test_what_is_no_run_is_refused_in_one_line(capsys, runs, tmp_path):
     refused(capsys, "is not the folder of a run: it has no run.json", "predict", tmp_path)
     record = json.loads((runs / "mlp-moons" / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps(record | {"system": "mpl"}))
-    refused(capsys, "system 'mpl' is unknown: did you mean mlp?", "predict", tmp_path)
+    refused(capsys, "system 'mpl' is unknown: did you mean mlp, maml?", "predict", tmp_path)
     (tmp_path / "run.json").write_text(json.dumps(record | {"data": "cifar"}))
     refused(capsys, "mlp is not trained on 'cifar'", "predict", tmp_path)
     (tmp_path / "run.json").write_text("[]")

@@ -193,7 +193,7 @@ def test_a_run_that_diverges_says_where_and_what_to_do(capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["mpl"], "system 'mpl' is unknown: did you mean mlp?"),
+        (["mpl"], "system 'mpl' is unknown: did you mean mlp, maml?"),
         (["resnet19"], "depth must be one of 18, 34, 50, 101, 152, got 19; see lemmata train resnet --help"),
         (["mlp3"], "system 'mlp3' is unknown: did you mean mlp"),
         (["max_margin"], "system 'max_margin' cannot be trained; lemmata train lists what can be trained"),

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from lemmata.bench.registry import agreement, entry, ours, peer
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.data.examples import Examples
 from lemmata.meta.maml import MAML
 
@@ -58,6 +58,19 @@ def by_hand(task: Task) -> Callable[[], dict[str, Tensor]]:
         return _with_gradient(task, torch.stack(losses).mean())
 
     return step
+
+
+@limit("one pass of the shared network and back for each step's supports and for the queries")
+def passes(task: Task) -> Callable[[], None]:
+    """Without weights of its own for each task, and without second derivatives."""
+    pairs = [(task.batch.x, task.batch.y)] * STEPS + [(task.batch.query_x, task.batch.query_y)]
+    flat = [(x.flatten(0, 1), y.flatten()) for x, y in pairs]
+
+    def compute() -> None:
+        for x, y in flat:
+            torch.autograd.grad(functional.cross_entropy(task.network(x), y), list(task.network.parameters()))
+
+    return compute
 
 
 def _loss_of_task(network: nn.Module, x: Tensor, y: Tensor, query_x: Tensor, query_y: Tensor) -> Tensor:

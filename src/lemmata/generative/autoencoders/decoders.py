@@ -20,7 +20,6 @@ class OutputDistribution(nn.Module, ABC):
     Shapes:
         x: (..., features), raw: (..., features), whose leading axes broadcast    returns: log_prob (...)
 
-    Claims: vae.recon_mse
     """
 
     @abstractmethod

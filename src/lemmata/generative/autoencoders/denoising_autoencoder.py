@@ -129,7 +129,6 @@ class ImageDenoiser(DenoisingAutoencoder):
     Shapes:
         x: (batch, channels, height, width)    returns: the same shape
 
-    Claims: ae.denoising
     Source: K. Zhang et al., Beyond a Gaussian denoiser: residual learning of deep CNN for image denoising (2017).
     Differs: no batch normalisation, which in so few layers is not needed.
 

@@ -53,7 +53,6 @@ class LatentPenalty(DeepAutoencoder, ABC):
     Shapes:
         x: (batch, ...) with `inputs` values for each example    returns: as x
 
-    Claims: ae.latent_prior
     """
 
     config: LatentPenaltyConfig

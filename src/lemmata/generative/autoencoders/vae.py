@@ -52,7 +52,7 @@ class VAE(nn.Module):
     Shapes:
         x: (batch, ...)    returns: (batch, ...) as the decoder has it; `loss` a scalar, `elbo` and `log_prob` (batch,)
 
-    Claims: vae.system, vae.marginal, vae.gaussian_encoder, vae.generation
+    Claims: vae.marginal, vae.gaussian_encoder
     Source: Kingma and Welling 2014; Rezende, Mohamed and Wierstra 2014; `kl_weight`: Higgins et al. 2017.
 
     >>> vae = VAE(MLP(6, 4), MLP(2, 6), latents=2)

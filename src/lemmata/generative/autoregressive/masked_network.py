@@ -31,7 +31,6 @@ def autoregressive_masks(order: Int[Tensor, " inputs"], widths: Sequence[int]) -
     Shapes:
         order: (inputs,)    returns: a mask (outputs, inputs) for each layer
 
-    Claims: ar.neural
 
     >>> first, last = autoregressive_masks(torch.tensor([0, 1, 2]), widths=[4])
     >>> (last @ first).long()

@@ -83,7 +83,6 @@ class ImageDDPM(DDPM):
     Shapes:
         x: (batch, channels, height, width), t: (batch,) of integers from 1 to noising_steps    returns: as x
 
-    Claims: ddpm.system
     Source: Ho, Jain and Abbeel 2020.
 
     >>> ImageDDPM(channels=1, height=8, width=8).sample(3, sampler="ddim", steps=5).shape

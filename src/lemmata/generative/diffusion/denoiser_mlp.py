@@ -67,7 +67,6 @@ class DenoiserMLP(nn.Module):
     Shapes:
         x: (batch, features), time: (batch,)    returns: (batch, features)
 
-    Claims: diffusion.score_model, ddpm.system
     Source: Ho, Jain and Abbeel, Denoising diffusion probabilistic models (2020), for the time; Vaswani et al. 2017.
 
     >>> DenoiserMLP(features=2)(torch.randn(7, 2), torch.rand(7)).shape

@@ -71,7 +71,6 @@ class DenoiserUNet(nn.Module):
     Shapes:
         x: (batch, channels, height, width), time: (batch,)    returns: as x
 
-    Claims: ddpm.system
     Source: Ronneberger, Fischer and Brox 2015; Ho, Jain and Abbeel 2020; scale and shift: Dhariwal and Nichol 2021.
     Differs: pixels look at each other on the lowest level alone.
 

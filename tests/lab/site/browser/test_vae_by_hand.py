@@ -23,7 +23,7 @@ def test_q_is_moved_and_the_evidence_stands_still(visit, size, scheme):
     expect(said).to_contain_text("less a divergence of 0 from the prior")
     page.get_by_label("x = z² − 1 + noise").check()
     expect(said).to_contain_text(re.compile("the best normal q misses 0.7"))
-    expect(page.locator("[data-figure] svg")).to_have_count(3)
+    expect(page.locator("[data-figure] svg:visible")).to_have_count(3)
 
 
 def test_q_is_moved_by_keyboard(visit, tab):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from lemmata.bench.registry import agreement, entry, ours, peer
+from lemmata.bench.registry import agreement, entry, limit, ours, peer
 from lemmata.generative.flows.coupling import AffineCoupling
 from lemmata.generative.flows.flow import Flow, StandardNormal
 
@@ -85,6 +85,22 @@ def with_nflows(batch: Batch) -> Callable[[], float]:
     layers = CompositeTransform([AffineCouplingTransform(mask, make) for mask in masks])
     flow = TheirFlow(layers, Noise([features])).to(batch.device)
     return _steps_of(flow, flow.log_prob, batch)
+
+
+@limit("the matrix products of all perceptrons, forwards and backwards")
+def products(batch: Batch) -> Callable[[], None]:
+    """Three layers of eight couplings; each product has two more of its size on its way back."""
+    passed = batch.x.shape[1] // 2
+    sizes = [(passed, WIDTH), (WIDTH, WIDTH), (WIDTH, 2 * passed)]
+    pairs = [(torch.randn(len(batch.x), a), torch.randn(a, b)) for a, b in sizes]
+    pairs = [(x.to(batch.device), weight.to(batch.device)) for x, weight in pairs]
+
+    def compute() -> None:
+        for _ in range(3 * COUPLINGS):
+            for x, weight in pairs:
+                x @ weight
+
+    return compute
 
 
 def _steps_of(flow: nn.Module, log_prob: Callable[[Tensor], Any], batch: Batch) -> Callable[[], float]:

@@ -185,6 +185,7 @@ def paths_figure(state: State, steps: DiffusionSteps, places: Tensor) -> Figure:
     between = torch.full((1, shown.shape[1]), math.nan).double()  # where the pen is lifted
     drawn = torch.cat([shown, between]).mT.flatten()
     marks.append(Line([*walk, math.nan] * shown.shape[1], drawn, "particles"))
+    marks.append(Line(times, mean, "mean of noisy data"))
     return Figure("From noise to data", "steps done, T − t", "x", marks)
 
 

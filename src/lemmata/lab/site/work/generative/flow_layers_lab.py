@@ -158,9 +158,9 @@ def enclosed_area(outline: Tensor) -> float:
 
 
 def grid_lines() -> list[Tensor]:
-    along = torch.linspace(-2.5, 2.5, 51, dtype=torch.float64)
+    along = torch.linspace(-2.5, 2.5, 41, dtype=torch.float64)
     places = torch.linspace(-2.5, 2.5, 11, dtype=torch.float64)
-    return [torch.stack(pair, 1) for c in places for pair in ((along, c.expand(51)), (c.expand(51), along))]
+    return [torch.stack(pair, 1) for c in places for pair in ((along, c.expand(41)), (c.expand(41), along))]
 
 
 def cell_centres() -> Tensor:
